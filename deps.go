@@ -1,0 +1,35 @@
+//go:build deps
+
+package intendant
+
+import (
+	_ "filippo.io/age"
+	_ "github.com/coder/websocket"
+	_ "github.com/gin-gonic/gin"
+	_ "github.com/gliderlabs/ssh"
+	_ "github.com/go-git/go-git/v5"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/google/uuid"
+	_ "github.com/hashicorp/go-retryablehttp"
+	_ "github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/klauspost/compress/zstd"
+	_ "github.com/lmittmann/tint"
+	_ "github.com/prometheus/client_golang/prometheus"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/robfig/cron/v3"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "github.com/rogpeppe/go-internal/txtar"
+	_ "github.com/spf13/cobra"
+	_ "github.com/spf13/pflag"
+	_ "go.uber.org/goleak"
+	_ "go.yaml.in/yaml/v4"
+	_ "golang.org/x/crypto/ssh"
+	_ "golang.org/x/crypto/ssh/knownhosts"
+	_ "golang.org/x/net/publicsuffix"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sys/unix"
+	_ "golang.org/x/term"
+	_ "golang.org/x/time/rate"
+	_ "pgregory.net/rapid"
+)
