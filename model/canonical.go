@@ -1,0 +1,151 @@
+package model
+
+import (
+	"bytes"
+	"crypto/md5" //nolint:gosec // the reference's change detection is defined with MD5; nothing is secured by it
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+)
+
+// Canonical re-encodes a JSON value in one defined form: no white space, object keys sorted by bytes, numbers and strings
+// with their exact text as encoding/json writes them, no HTML escaping. Equal values give equal bytes.
+func Canonical(raw json.RawMessage) (json.RawMessage, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("decoding attributes: %w", err)
+	}
+	return CanonicalValue(v)
+}
+
+// CanonicalValue encodes a value made of maps, slices, strings, numbers, booleans and nil as [Canonical] does.
+func CanonicalValue(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	if err := writeCanonical(&b, v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func writeCanonical(b *bytes.Buffer, v any) error {
+	switch v := v.(type) {
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		sort.Strings(keys)
+		b.WriteByte('{')
+		for i, k := range keys {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := writeScalar(b, k); err != nil {
+				return err
+			}
+			b.WriteByte(':')
+			if err := writeCanonical(b, v[k]); err != nil {
+				return err
+			}
+		}
+		b.WriteByte('}')
+		return nil
+	case []any:
+		b.WriteByte('[')
+		for i, x := range v {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := writeCanonical(b, x); err != nil {
+				return err
+			}
+		}
+		b.WriteByte(']')
+		return nil
+	case json.RawMessage:
+		c, err := Canonical(v)
+		if err != nil {
+			return err
+		}
+		b.Write(c)
+		return nil
+	default:
+		return writeScalar(b, v)
+	}
+}
+
+func writeScalar(b *bytes.Buffer, v any) error {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("encoding %T: %w", v, err)
+	}
+	b.Truncate(b.Len() - 1) // Encode ends with a newline
+	return nil
+}
+
+// AttributeHash is the fingerprint of an intent: the MD5, in hex, of the resource id and its canonical attributes. As in
+// the reference (server reference, section 1) dependencies take no part in it.
+func AttributeHash(id ResourceID, canonical json.RawMessage) string {
+	h := md5.New() //nolint:gosec // see the import
+	h.Write([]byte(id))
+	h.Write(canonical)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// BodyHash addresses a stored resource body: the SHA-256 of attributes, requires, set and definedness.
+func BodyHash(i Intent) [sha256.Size]byte {
+	h := sha256.New()
+	h.Write(i.Attributes)
+	for _, r := range i.Requires {
+		h.Write([]byte{0})
+		h.Write([]byte(r))
+	}
+	h.Write([]byte{1})
+	h.Write([]byte(i.Set))
+	if i.Undefined {
+		h.Write([]byte{2})
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// NewIntent makes an intent from any JSON object of attributes: it canonicalises, hashes and sorts.
+func NewIntent(id ResourceID, attributes json.RawMessage, requires []ResourceID, set string, undefined bool) (Intent, error) {
+	c, err := Canonical(attributes)
+	if err != nil {
+		return Intent{}, fmt.Errorf("resource %s: %w", id, err)
+	}
+	r := slices.Clone(requires)
+	slices.Sort(r)
+	r = slices.Compact(r)
+	return Intent{Resource: id, Attributes: c, AttributeHash: AttributeHash(id, c), Requires: r, Set: set, Undefined: undefined}, nil
+}
+
+// StateDigest is the digest of a whole desired state: the SHA-256, in hex, over all intents ordered by resource id.
+func StateDigest(intents []Intent) string {
+	order := make([]int, len(intents))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		switch {
+		case intents[a].Resource < intents[b].Resource:
+			return -1
+		case intents[a].Resource > intents[b].Resource:
+			return 1
+		}
+		return 0
+	})
+	h := sha256.New()
+	for _, i := range order {
+		h.Write([]byte(intents[i].Resource))
+		b := BodyHash(intents[i])
+		h.Write(b[:])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
