@@ -312,13 +312,13 @@ type LiteralKind uint8
 
 // The notations of literals.
 const (
-	NullLiteral    LiteralKind = iota
-	BoolLiteral                // true
-	NumberLiteral              // 5, -2.5
-	StringLiteral              // "text" or 'text', escapes already decoded
-	RawLiteral                 // r"text", as written
-	MultiLiteral               // """text""", escapes already decoded
-	FormatLiteral              // f"text" without fields, decoded
+	NullLiteral   LiteralKind = iota
+	BoolLiteral               // true
+	NumberLiteral             // 5, -2.5
+	StringLiteral             // "text" or 'text', escapes already decoded
+	RawLiteral                // r"text", as written
+	MultiLiteral              // """text""", escapes already decoded
+	FormatLiteral             // f"text" without fields, decoded
 )
 
 // Regex is a regular expression. It stands only behind the keyword matching.
