@@ -15,6 +15,9 @@ import (
 // minMajor is the oldest PostgreSQL that the schema works with.
 const minMajor = 14
 
+// UseBundle as Config.BinDir takes the PostgreSQL inside this program even if the machine has its own.
+const UseBundle = "bundle"
+
 // ErrNoBinaries says that no PostgreSQL was found. Its text tells how to install one.
 var ErrNoBinaries = errors.New("no PostgreSQL binaries (postgres and initdb, version 14 or newer) on this machine.\n" +
 	"Install them, for instance\n" +
@@ -67,7 +70,18 @@ func probe(dir string) (binaries, bool) {
 
 // find chooses binaries. want is the major version that a data directory needs, 0 for the newest.
 func find(binDir string, want int, unpack func() (string, error)) (binaries, error) {
-	if binDir != "" {
+	switch binDir {
+	case "":
+	case UseBundle:
+		if unpack == nil {
+			return binaries{}, errors.New("database.bin_dir is \"bundle\", but this program carries no PostgreSQL: build it with `make build EMBEDPG=1`")
+		}
+		dir, err := unpack()
+		if err != nil {
+			return binaries{}, fmt.Errorf("unpacking the bundled PostgreSQL: %w", err)
+		}
+		return find(dir, want, nil)
+	default:
 		b, ok := probe(binDir)
 		if !ok {
 			return binaries{}, fmt.Errorf("database.bin_dir: %s has no PostgreSQL of version %d or newer", binDir, minMajor)

@@ -39,7 +39,8 @@ const superuser = "intendant"
 type Config struct {
 	// Dir is the directory of the instance; it is created. Required.
 	Dir string
-	// BinDir holds postgres and initdb. Defaults to looking for them, see the package comment.
+	// BinDir holds postgres and initdb; [UseBundle] means those inside this program. Defaults to looking for them, see the
+	// package comment.
 	BinDir string
 	// Fast trades durability for speed (no fsync), for tests. Defaults to false.
 	Fast bool
