@@ -350,6 +350,8 @@ type Snapshot struct {
 	Processed int
 	States    []ResourceState
 	Paused    map[AgentName]bool
+	// Running are the actions that were started and have neither a result nor been abandoned. Their agents may still report.
+	Running []Action
 }
 
 // Lease is the ownership of an environment by one server, with its fencing token.

@@ -46,3 +46,13 @@ type Dispatcher interface {
 	// EnsureAgents starts the environment's own agent process for these names if they are to be autostarted and are not up.
 	EnsureAgents(ctx context.Context, env model.EnvironmentID, names []model.AgentName) error
 }
+
+// BatchStore is the part of a Store that serves many environments with one query. A Store need not have it: without it the
+// scheduler asks for each environment on its own, which costs a query per environment and poll.
+type BatchStore interface {
+	// AcquireLeases takes or prolongs the ownership of many environments in one statement, as AcquireLease does for one, and
+	// returns the leases that the owner holds afterwards; environments owned by others, or gone, are left out.
+	AcquireLeases(ctx context.Context, envs []model.EnvironmentID, owner string, now time.Time, ttl time.Duration) ([]model.Lease, error)
+	// SchedulerNews reads what may have changed in many environments; those that are gone are left out.
+	SchedulerNews(ctx context.Context, envs []model.EnvironmentID) ([]model.SchedulerNews, error)
+}
