@@ -372,7 +372,7 @@ type FormatPart struct {
 	// Positional says that the field has no name, which is an error when the string is evaluated.
 	Positional bool
 	// Conversion is r, s or a; 0 without one.
-	Conversion byte
+	Conversion rune
 	// Spec is the format specification, which may hold fields itself; nil without one.
 	Spec []FormatPart
 }

@@ -1,0 +1,450 @@
+package syntax
+
+import (
+	"strings"
+
+	"github.com/intendant/intendant/lang/value"
+)
+
+// The binding powers of operators. All binary operators group to the left; the conditional groups to the right.
+const (
+	precCond = 1 + iota
+	precOr
+	precAnd
+	precCompare
+	precAdd
+	precMul
+	precPow
+	precNot // the prefix, and the infix not in
+	precIn
+	precAtom
+)
+
+type binary struct {
+	op   BinaryOp
+	prec int
+}
+
+// binaries are the operators by the kind of their first token; prec 0 means that the token is none.
+var binaries = [tWhen + 1]binary{
+	tOr:      {OpOr, precOr},
+	tAnd:     {OpAnd, precAnd},
+	tEq:      {OpEq, precCompare},
+	tNe:      {OpNe, precCompare},
+	tLt:      {OpLt, precCompare},
+	tLe:      {OpLe, precCompare},
+	tGt:      {OpGt, precCompare},
+	tGe:      {OpGe, precCompare},
+	tPlus:    {OpAdd, precAdd},
+	tMinus:   {OpSub, precAdd},
+	tStar:    {OpMul, precMul},
+	tSlash:   {OpDiv, precMul},
+	tPercent: {OpMod, precMul},
+	tPow:     {OpPow, precPow},
+	tNot:     {OpNotIn, precNot},
+	tIn:      {OpIn, precIn},
+}
+
+// expr reads an expression.
+func (p *parser) expr() Expr { return p.operand(precCond) }
+
+// operand reads an expression whose operators bind at least as tightly as prec.
+func (p *parser) operand(prec int) Expr {
+	p.enter()
+	e := p.tail(p.unary(), prec)
+	p.leave()
+	return e
+}
+
+// tail reads the operators behind an operand, as long as they bind at least as tightly as prec.
+func (p *parser) tail(x Expr, prec int) Expr {
+	for {
+		if p.tok.kind == tQuestion && prec <= precCond {
+			p.link()
+			c := &Cond{If: x, Question: p.pos()}
+			p.next()
+			c.Then = p.operand(precCond)
+			p.expect(tColon)
+			c.Else = p.operand(precCond)
+			x = c
+			continue
+		}
+		b := binaries[p.tok.kind]
+		if b.prec == 0 || b.prec < prec {
+			return x
+		}
+		p.link()
+		e := &Binary{X: x, Op: b.op, OpPos: p.pos()}
+		p.next()
+		right := b.prec + 1
+		if b.op == OpNotIn {
+			p.expect(tIn)
+			right = precAtom
+		}
+		e.Y = p.operand(right)
+		x = e
+	}
+}
+
+// unary reads an operand without the operators behind it.
+func (p *parser) unary() Expr {
+	switch p.tok.kind {
+	case tNot:
+		e := &Not{Pos: p.pos()}
+		p.next()
+		e.X = p.operand(precIn)
+		if p.tok.kind == tNot {
+			// The prefix does not associate with the infix: not a not in b means nothing.
+			p.unexpected()
+		}
+		return e
+	case tID, tCID:
+		q, class := p.path(true)
+		if class {
+			return p.classExpr(q)
+		}
+		return p.refExpr(q)
+	case tLparen:
+		p.next()
+		e := p.expr()
+		p.expect(tRparen)
+		return e
+	case tLbrack:
+		return p.list()
+	case tLbrace:
+		return p.dict()
+	}
+	if e := p.constant(); e != nil {
+		return e
+	}
+	p.unexpected()
+	return nil
+}
+
+// refExpr reads what may follow a name: arguments, attributes, keys, is defined.
+func (p *parser) refExpr(q QName) Expr {
+	if p.tok.kind == tLparen {
+		return p.call(q)
+	}
+	return p.postfix(p.attrs(&VarRef{Name: q}))
+}
+
+// postfix reads what may follow a reference: keys, or is defined.
+func (p *parser) postfix(ref Ref) Expr {
+	attr, isAttr := ref.(*AttrRef)
+	switch p.tok.kind {
+	case tLparen:
+		if isAttr {
+			p.arguments()
+			p.badNamespace(ref.Text(), ref.Span())
+			panic(stop{})
+		}
+	case tLbrack:
+		return p.lookup(ref, attr)
+	case tIs:
+		if v, ok := ref.(*VarRef); ok && v.Name.Space != "" {
+			p.unexpected()
+		}
+		return p.isDefined(ref)
+	}
+	return ref
+}
+
+func (p *parser) isDefined(x Expr) Expr {
+	e := &IsDefined{X: x, Is: p.pos()}
+	p.next()
+	p.expect(tDefined)
+	e.EndPos = p.prevEnd()
+	return e
+}
+
+// lookup reads [key] behind a reference, and more of them; or [name = value] behind an attribute.
+func (p *parser) lookup(x Expr, attr *AttrRef) Expr {
+	for p.tok.kind == tLbrack {
+		p.link()
+		open := p.pos()
+		p.next()
+		if attr != nil && (p.tok.kind == tPow || p.tok.kind == tRbrack) {
+			return p.shortLookup(attr, open)
+		}
+		m := &MapLookup{X: x, Lbrack: open}
+		if p.tok.kind == tID {
+			q, class := p.path(true)
+			if attr != nil && !class && q.Space == "" && p.tok.kind == tAssign {
+				return p.shortLookupFrom(attr, open, Name{q.Text, q.Pos})
+			}
+			m.Key = p.continued(q, class)
+		} else {
+			m.Key = p.expr()
+		}
+		p.expect(tRbrack)
+		m.EndPos = p.prevEnd()
+		x, attr = m, nil
+	}
+	if p.tok.kind == tIs {
+		return p.isDefined(x)
+	}
+	return x
+}
+
+// continued reads the rest of an expression that starts with a name.
+func (p *parser) continued(q QName, class bool) Expr {
+	p.enter()
+	var x Expr
+	if class {
+		x = p.classExpr(q)
+	} else {
+		x = p.refExpr(q)
+	}
+	x = p.tail(x, precCond)
+	p.leave()
+	return x
+}
+
+func (p *parser) shortLookup(attr *AttrRef, open Pos) Expr {
+	e := &ShortLookup{X: attr, Lbrack: open}
+	e.Args = p.keywords(nil, tRbrack)
+	e.EndPos = p.prevEnd()
+	return e
+}
+
+// shortLookupFrom reads a short lookup whose first name has been read.
+func (p *parser) shortLookupFrom(attr *AttrRef, open Pos, first Name) Expr {
+	e := &ShortLookup{X: attr, Lbrack: open}
+	p.next()
+	args := []Arg{{Name: first, Value: p.expr()}}
+	if p.accept(tComma) {
+		e.Args = p.keywords(args, tRbrack)
+	} else {
+		p.expect(tRbrack)
+		e.Args = args
+	}
+	e.EndPos = p.prevEnd()
+	return e
+}
+
+// classExpr reads what must follow the name of an entity in an expression: arguments, or an index.
+func (p *parser) classExpr(q QName) Expr {
+	switch p.tok.kind {
+	case tLparen:
+		return p.construct(q)
+	case tLbrack:
+		e := &IndexLookup{Type: q, Lbrack: p.pos()}
+		p.next()
+		e.Args = p.keywords(nil, tRbrack)
+		e.EndPos = p.prevEnd()
+		return e
+	}
+	p.unexpected()
+	return nil
+}
+
+func (p *parser) construct(q QName) Expr {
+	e := &Construct{Type: q, Lparen: p.pos()}
+	p.next()
+	e.Args = p.keywords(nil, tRparen)
+	e.EndPos = p.prevEnd()
+	return e
+}
+
+// keywords reads name = value and **value up to the closing token, and that.
+func (p *parser) keywords(args []Arg, closing kind) []Arg {
+	for p.tok.kind != closing {
+		var a Arg
+		if p.tok.kind == tPow {
+			a.Unpack = p.pos()
+			p.next()
+		} else {
+			a.Name = p.ident()
+			p.expect(tAssign)
+		}
+		a.Value = p.expr()
+		args = append(args, a)
+		if !p.accept(tComma) {
+			break
+		}
+	}
+	p.expect(closing)
+	return args
+}
+
+func (p *parser) call(q QName) Expr {
+	e := &Call{Func: q, Lparen: p.pos()}
+	e.Args = p.arguments()
+	e.EndPos = p.prevEnd()
+	return e
+}
+
+// arguments reads the parentheses of a call and what is between them.
+func (p *parser) arguments() []Arg {
+	p.next()
+	var args []Arg
+	for p.tok.kind != tRparen {
+		args = append(args, p.argument())
+		if !p.accept(tComma) {
+			break
+		}
+	}
+	p.expect(tRparen)
+	return args
+}
+
+func (p *parser) argument() Arg {
+	switch p.tok.kind {
+	case tPow:
+		a := Arg{Unpack: p.pos()}
+		p.next()
+		a.Value = p.expr()
+		return a
+	case tID:
+		q, class := p.path(true)
+		if !class && q.Space == "" && p.tok.kind == tAssign {
+			p.next()
+			return Arg{Name: Name{q.Text, q.Pos}, Value: p.expr()}
+		}
+		return Arg{Value: p.continued(q, class)}
+	}
+	return Arg{Value: p.expr()}
+}
+
+// list reads a list or a list comprehension.
+func (p *parser) list() Expr {
+	open := p.pos()
+	p.next()
+	var items []Expr
+	for p.tok.kind != tRbrack {
+		items = append(items, p.expr())
+		if len(items) == 1 && p.tok.kind == tFor {
+			return p.comprehension(open, items[0])
+		}
+		if !p.accept(tComma) {
+			break
+		}
+	}
+	p.expect(tRbrack)
+	return &List{Pos: open, EndPos: p.prevEnd(), Items: items}
+}
+
+func (p *parser) comprehension(open Pos, x Expr) Expr {
+	e := &ListComp{Pos: open, Value: x}
+	for p.tok.kind == tFor {
+		p.link()
+		f := CompFor{Pos: p.pos()}
+		p.next()
+		f.Var = p.ident()
+		p.expect(tIn)
+		f.Iter = p.expr()
+		e.Fors = append(e.Fors, f)
+	}
+	for p.accept(tIf) {
+		e.Conds = append(e.Conds, p.expr())
+	}
+	p.expect(tRbrack)
+	e.EndPos = p.prevEnd()
+	return e
+}
+
+func (p *parser) dict() Expr {
+	e := &Dict{Pos: p.pos()}
+	p.next()
+	for p.tok.kind != tRbrace {
+		key := p.key()
+		p.expect(tColon)
+		e.Entries = append(e.Entries, DictEntry{key, p.expr()})
+		if !p.accept(tComma) {
+			break
+		}
+	}
+	p.expect(tRbrace)
+	e.EndPos = p.prevEnd()
+	p.checkKeys(e.Entries)
+	return e
+}
+
+// key reads the key of a dictionary entry.
+func (p *parser) key() *Literal {
+	if p.tok.kind != tString && p.tok.kind != tRString {
+		p.unexpected()
+	}
+	l := &Literal{Pos: p.pos(), EndPos: Pos(p.tok.end + 1), Kind: RawLiteral}
+	if p.tok.kind == tString {
+		l.Kind = StringLiteral
+		text := p.unescape(p.tok)
+		if hole, _ := findHole(text, 0); hole >= 0 {
+			p.report("ParserException", p.spanOf(p.tok), "Syntax error: String interpolation is not supported in dictionary keys. "+
+				"Use raw string to use a key containing double curly brackets")
+		}
+		l.Value = stringValue(text)
+	} else {
+		l.Value = stringValue(p.rawText(p.tok))
+	}
+	p.next()
+	return l
+}
+
+// checkKeys complains about keys that occur twice. The reference reads entries from the last to the first and locates the
+// fault at the later one.
+func (p *parser) checkKeys(entries []DictEntry) {
+	if len(entries) < 2 {
+		return
+	}
+	later := make(map[value.String]*Literal, len(entries))
+	for i := len(entries) - 1; i >= 0; i-- {
+		key := entries[i].Key
+		text := key.Value.(value.String)
+		if dup, ok := later[text]; ok {
+			d := p.report("DuplicateException", dup.Span(), "duplicate key in dict %s", string(text))
+			*d = d.WithRelated(p.file.Range(key.Span()), "the key is given here already")
+			continue
+		}
+		later[text] = key
+	}
+}
+
+// constant reads a literal, a string with references in it or a regular expression; nil when the token starts none.
+func (p *parser) constant() Expr {
+	t := p.tok
+	l := &Literal{Pos: p.pos(), EndPos: Pos(t.end + 1)}
+	switch t.kind {
+	case tNull:
+		l.Value = value.Null{}
+	case tTrue, tFalse:
+		l.Kind, l.Value = BoolLiteral, value.Bool(t.kind == tTrue)
+	case tInt:
+		l.Kind, l.Value = NumberLiteral, p.integer(t)
+	case tFloat:
+		l.Kind, l.Value = NumberLiteral, float(p.textOf(t))
+	case tRString:
+		l.Kind, l.Value = RawLiteral, stringValue(p.rawText(t))
+	case tString, tMLS:
+		return p.stringExpr()
+	case tFString:
+		return p.formatString()
+	case tRegex:
+		return p.regex()
+	default:
+		return nil
+	}
+	p.next()
+	return l
+}
+
+// show is a token as messages name it: a constant by its value, everything else as written.
+func (p *parser) show(t token) string {
+	switch t.kind {
+	case tInt:
+		return value.Str(integerValue(p.textOf(t)))
+	case tFloat:
+		return value.Str(float(p.textOf(t)))
+	case tRString:
+		return p.rawText(t)
+	case tString, tMLS, tFString:
+		text, _, _ := value.Unescape(p.body(t))
+		return text
+	case tRegex:
+		text := p.textOf(t)
+		return text[strings.IndexByte(text, '/'):]
+	default:
+		return p.textOf(t)
+	}
+}
