@@ -11,7 +11,7 @@ WEB_INPUTS := $(shell find web -type f -not -path 'web/node_modules/*' -not -pat
 CASES      ?= ../shared/conformance/visible.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test unit e2e lint vuln fuzz bench conformance gen verify web clean bundle
+.PHONY: help build demo demo-stop test unit e2e lint vuln fuzz bench conformance gen verify web clean bundle
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ build: web ## build bin/intendant with the console in it (EMBEDPG=1: with Postgr
 
 demo: ## build, start a server with a sample repository, and print what to do next
 	@scripts/demo.sh $(DATA)
+
+demo-stop: ## stop the demo's server; its data stay
+	@scripts/demo.sh stop $(DATA)
 
 test: ## everything: needs nothing started, installs what it needs
 	@scripts/test.sh

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The whole test suite. Nothing needs to be started before; what the machine lacks is installed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+pg() { compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || command -v postgres >/dev/null 2>&1; }
+packages=(chromium=chromium sshd=openssh-server git=git python3=python3)
+pg || packages+=(postgres=postgresql)
+scripts/setup.sh "${packages[@]}"
+
+echo "== console"
+make --no-print-directory web
+(cd web && npm run --silent lint && npm run --silent test)
+
+echo "== program"
+make --no-print-directory build
+go vet ./...
+test -z "$(gofmt -l $(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $(git ls-files '*.go'); exit 1; }
+
+echo "== console in a browser"
+(cd web && npm run --silent e2e)
+
+echo "== go test"
+go test -race -shuffle=on -timeout 15m ./...
