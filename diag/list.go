@@ -33,7 +33,9 @@ func (l List) HasErrors() bool {
 func (l List) Errors() List { return l.only(func(d Diagnostic) bool { return d.Severity == Error }) }
 
 // Warnings are the diagnostics of severity [Warning], in their order.
-func (l List) Warnings() List { return l.only(func(d Diagnostic) bool { return d.Severity == Warning }) }
+func (l List) Warnings() List {
+	return l.only(func(d Diagnostic) bool { return d.Severity == Warning })
+}
 
 // Count is the number of diagnostics of the severity.
 func (l List) Count(s Severity) int {

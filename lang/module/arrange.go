@@ -1,0 +1,99 @@
+package module
+
+import (
+	"github.com/intendant/intendant/diag"
+	"github.com/intendant/intendant/lang/syntax"
+)
+
+// arrange puts what was found into the order of the language: imports are followed from the last one found to the first,
+// and the files of a module go together, at the place of the module's first.
+func (l *loader) arrange() {
+	main := l.units[Main]
+	l.prog.Modules = append(l.prog.Modules, main.module)
+	if main.fault != nil {
+		d := diag.Errorf("CompilerException", diag.Range{File: l.opts.Main}, "%s", main.fault.messages[0])
+		d.Hint = main.fault.hint
+		if d.Hint == "" {
+			d.Hint = "create the file, or name another one as the main file"
+		}
+		l.diags.Add(d)
+		return
+	}
+	type pending struct {
+		imported
+		from *unit
+	}
+	var stack []pending
+	done := map[string]bool{}
+	add := func(u *unit) {
+		done[u.namespace] = true
+		l.include(u)
+		for _, i := range l.imports(u) {
+			stack = append(stack, pending{i, u})
+		}
+	}
+	add(main)
+	for len(stack) > 0 {
+		p := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if done[p.namespace] {
+			continue
+		}
+		for ns := range prefixes(p.namespace) {
+			if done[ns] {
+				continue
+			}
+			u := l.units[ns]
+			if u == nil {
+				l.diags.Errorf("CompilerException", diag.Range{File: l.opts.Main}, "the project imports more than %d files", maxFiles)
+				return
+			}
+			if u.fault != nil {
+				l.missing(p.from, p.imported, u)
+				break
+			}
+			add(u)
+		}
+		done[p.namespace] = true
+	}
+	for _, m := range l.prog.Modules {
+		l.prog.Files = append(l.prog.Files, m.Files...)
+	}
+}
+
+// include makes a unit part of the program.
+func (l *loader) include(u *unit) {
+	f := &File{Namespace: u.namespace, Module: u.module, Tree: u.tree}
+	for _, s := range u.tree.Stmts {
+		if i, ok := s.(*syntax.Import); ok {
+			f.Imports = append(f.Imports, i)
+		}
+	}
+	u.file = f
+	if len(u.module.Files) == 0 && u.namespace != Main {
+		l.prog.Modules = append(l.prog.Modules, u.module)
+	}
+	u.module.Files = append(u.module.Files, f)
+	l.prog.spaces[u.namespace] = f
+	l.diags = append(l.diags, u.diags...)
+}
+
+// missing reports an import of what can not be loaded.
+func (l *loader) missing(from *unit, imp imported, u *unit) {
+	var at diag.Range
+	if imp.stmt != nil {
+		at = from.tree.Range(imp.stmt.Span())
+	} else {
+		at = diag.Range{File: from.name, Start: diag.Position{Line: 1}, End: diag.Position{Line: 1}}
+	}
+	d := diag.Errorf("ModuleLoadingException", at, "Failed to load module %s", imp.namespace)
+	for i, msg := range u.fault.messages {
+		r := at
+		if i == len(u.fault.messages)-1 && u.fault.at.File != "" {
+			r = u.fault.at
+		}
+		d = d.WithRelated(r, "%s", msg)
+	}
+	d.Hint = u.fault.hint
+	l.diags.Add(d)
+}

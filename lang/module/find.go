@@ -1,0 +1,189 @@
+package module
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/intendant/intendant/diag"
+)
+
+// packages is the directory of a Python environment that holds modules.
+const packages = "inmanta_plugins"
+
+// Site is a tree that holds modules in the layout V2: the site-packages directory of a Python environment, or the
+// repository of a module.
+type Site struct {
+	// Name is the path of the tree in diagnostics.
+	Name string
+	FS   fs.FS
+}
+
+// cause is why a module could not be loaded: the messages from the outermost to the innermost, with the place of the last.
+type cause struct {
+	messages []string
+	at       diag.Range
+	hint     string
+}
+
+// found is a module that has been looked for.
+type found struct {
+	module *Module
+	fault  *cause // not nil when module is nil
+}
+
+// find looks for a module by its name.
+func (l *loader) find(name string) found {
+	if f, ok := l.found[name]; ok {
+		return f
+	}
+	f := l.search(name)
+	l.found[name] = f
+	return f
+}
+
+func (l *loader) search(name string) found {
+	if m := l.findInstalled(name); m != nil {
+		if dir := l.directory(name); dir != "" {
+			l.late.Warnf("InmantaWarning", diag.Range{File: dir},
+				"Module %s is installed as a V2 module and as a V1 module: the V1 module will be ignored.", name)
+		}
+		return found{module: m}
+	}
+	if dir := l.directory(name); dir != "" {
+		return l.openV1(name, dir)
+	}
+	if root, ok := l.opts.Builtin[name]; ok {
+		return found{module: &Module{Name: name, Layout: LayoutBuiltin, Root: root, Dir: "{" + name + "}"}}
+	}
+	c := &cause{
+		messages: []string{"Could not find module " + name + ". Please make sure to add any module v2 requirements with " +
+			"`inmanta module add --v2` and to install all the project's dependencies with `inmanta project install`."},
+		hint: "put the module into a directory of the modulepath",
+	}
+	if l.manifest != nil && len(l.manifest.ModulePath) > 0 {
+		c.hint += " (" + strings.Join(l.manifest.ModulePath, ", ") + ")"
+	}
+	if s := diag.Closest(name, l.moduleNames()); s != "" {
+		c.hint = "did you mean " + s + "?"
+	}
+	return found{fault: c}
+}
+
+// findInstalled looks for a module in the layout V2.
+func (l *loader) findInstalled(name string) *Module {
+	for _, site := range l.opts.Sites {
+		pkg := path.Join(packages, name)
+		if !isDir(site.FS, pkg) {
+			continue
+		}
+		m := &Module{Name: name, Layout: LayoutV2, Root: site.FS, Dir: site.Name, Plugins: pkg}
+		switch {
+		case isDir(site.FS, path.Join(pkg, "model")):
+			root, err := fs.Sub(site.FS, pkg)
+			if err != nil {
+				continue
+			}
+			m.Root, m.Dir, m.Plugins = root, path.Join(site.Name, pkg), "."
+		case !isDir(site.FS, "model"):
+			continue
+		}
+		m.Metadata = readV2(m.Root)
+		return m
+	}
+	return nil
+}
+
+// directory is the directory on the module path that is named like a module; empty when there is none.
+func (l *loader) directory(name string) string {
+	if l.manifest == nil {
+		return ""
+	}
+	for _, p := range l.manifest.ModulePath {
+		if dir := path.Join(p, name); isDir(l.project, dir) {
+			return dir
+		}
+	}
+	return ""
+}
+
+func (l *loader) openV1(name, dir string) found {
+	root, err := fs.Sub(l.project, dir)
+	if err != nil {
+		return found{fault: &cause{messages: []string{err.Error()}}}
+	}
+	if !isFile(root, v1File) && (isFile(root, setupFile) || isFile(root, projectFile)) {
+		return found{fault: &cause{
+			messages: []string{fmt.Sprintf("Module at %s looks like a V2 module, but it is on the module path, which is for V1 modules only", dir)},
+			at:       diag.Range{File: dir},
+			hint:     "install the module as a Python package, or give it a module.yml and the directories model and plugins",
+		}}
+	}
+	meta, ds := readV1(root, path.Join(dir, v1File))
+	if ds.HasErrors() {
+		first := ds.Errors()[0]
+		return found{fault: &cause{
+			messages: []string{fmt.Sprintf("The module found at %s is not a valid V1 module", dir), first.Message},
+			at:       first.Range,
+			hint:     "correct " + first.Range.File,
+		}}
+	}
+	if meta.Deprecated {
+		l.late.Warnf("ModuleDeprecationWarning", diag.Range{File: path.Join(dir, v1File)}, "Module %s has been deprecated", name)
+	}
+	return found{module: &Module{Name: name, Layout: LayoutV1, Metadata: meta, Root: root, Dir: dir, Plugins: "plugins"}}
+}
+
+// moduleNames are the names of the modules that could be imported.
+func (l *loader) moduleNames() []string {
+	var names []string
+	list := func(fsys fs.FS, dir string) {
+		entries, err := fs.ReadDir(fsys, dir)
+		if err != nil {
+			return
+		}
+		for _, e := range entries {
+			if e.IsDir() {
+				names = append(names, e.Name())
+			}
+		}
+	}
+	for _, s := range l.opts.Sites {
+		list(s.FS, packages)
+	}
+	if l.manifest != nil {
+		for _, p := range l.manifest.ModulePath {
+			list(l.project, p)
+		}
+	}
+	for name := range l.opts.Builtin {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// source is the path of the file that makes up a namespace, within its module.
+func source(m *Module, namespace string) string {
+	_, sub, nested := strings.Cut(namespace, "::")
+	if !nested {
+		return "model/_init.cf"
+	}
+	p := path.Join("model", strings.ReplaceAll(sub, "::", "/"))
+	if isDir(m.Root, p) {
+		return path.Join(p, "_init.cf")
+	}
+	return p + ".cf"
+}
+
+func isDir(fsys fs.FS, name string) bool {
+	info, err := fs.Stat(fsys, name)
+	return err == nil && info.IsDir()
+}
+
+func isFile(fsys fs.FS, name string) bool {
+	info, err := fs.Stat(fsys, name)
+	return err == nil && !info.IsDir()
+}

@@ -1,0 +1,273 @@
+package module
+
+import (
+	"context"
+	"crypto/sha256"
+	"io/fs"
+	"path"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/intendant/intendant/diag"
+	"github.com/intendant/intendant/lang/syntax"
+)
+
+// Options change what [Load] reads and how. The zero value loads a project without built-in modules, which fails for want
+// of std.
+type Options struct {
+	// Main is the path of the main file in the project; empty for main.cf.
+	Main string
+	// Builtin are the modules that come with the program, by name: trees with a directory model. A module of the same name
+	// that the project brings along goes before them.
+	Builtin map[string]fs.FS
+	// Sites are where modules in the layout V2 are looked for, in order.
+	Sites []Site
+	// Syntax is handed to the parser.
+	Syntax syntax.Options
+	// Cache keeps parsed files from one load to the next; nil for none.
+	Cache Cache
+	// Parallel is how many files are parsed at the same time; 0 for as many as there are processors.
+	Parallel int
+}
+
+// Cache keeps parsed files. Its methods are called from several goroutines. Trees and lists are never changed after Put, so
+// that one value may serve any number of loads.
+type Cache interface {
+	// Get returns what was put under a key.
+	Get(key CacheKey) (CacheEntry, bool)
+	// Put keeps an entry, or forgets it.
+	Put(key CacheKey, entry CacheEntry)
+}
+
+// CacheKey is a digest of a file's path in diagnostics and its content.
+type CacheKey [sha256.Size]byte
+
+// CacheEntry is the result of parsing a file.
+type CacheEntry struct {
+	Tree  *syntax.File
+	Diags diag.List
+}
+
+// maxSource bounds source files, in bytes. The parser has a limit of its own.
+const maxSource = 128 << 20
+
+// maxFiles bounds the files of a program.
+const maxFiles = 100_000
+
+// Load reads a project and all modules that it imports. It reads from one goroutine at a time.
+//
+// The program is never nil: it holds what could be read. The first error in the list is the one that the reference
+// implementation reports. A Go error is returned only when ctx is done.
+func Load(ctx context.Context, project fs.FS, opts Options) (*Program, diag.List, error) {
+	if opts.Main == "" {
+		opts.Main = "main.cf"
+	}
+	opts.Main = path.Clean(opts.Main)
+	l := &loader{
+		project: project,
+		opts:    opts,
+		prog:    &Program{spaces: map[string]*File{}},
+		found:   map[string]found{},
+		units:   map[string]*unit{},
+	}
+	l.manifest, l.diags = ReadManifest(project)
+	l.prog.Manifest = l.manifest
+	if l.manifest == nil {
+		return l.prog, l.diags, nil
+	}
+	if err := l.discover(ctx); err != nil {
+		return nil, nil, err
+	}
+	l.arrange()
+	l.diags = append(l.diags, l.late...)
+	return l.prog, l.diags, nil
+}
+
+// loader is the state of one load.
+type loader struct {
+	project  fs.FS
+	opts     Options
+	manifest *Manifest
+	prog     *Program
+	found    map[string]found
+	units    map[string]*unit // by namespace
+	diags    diag.List
+	late     diag.List // warnings, which go behind everything else
+}
+
+// unit is a namespace that is or may become part of the program.
+type unit struct {
+	namespace string
+	module    *Module
+	name      string // of the file, in diagnostics
+	src       []byte
+	tree      *syntax.File
+	diags     diag.List
+	fault     *cause // why there is no source
+	file      *File
+}
+
+// discover reads and parses everything that imports lead to, in waves: all files that the last wave imports make up the next.
+func (l *loader) discover(ctx context.Context) error {
+	self := &Module{Name: Main, Layout: LayoutProject, Root: l.project, Dir: "."}
+	main := &unit{namespace: Main, module: self, name: l.opts.Main}
+	l.units[Main] = main
+	src, err := readLimited(l.project, l.opts.Main, maxSource)
+	if err != nil {
+		main.fault = &cause{messages: []string{"Could not open the main file " + l.opts.Main + " of the project"}}
+		if !isNotExist(err) {
+			main.fault.hint = err.Error()
+		}
+		return nil
+	}
+	main.src = src
+	for wave := []*unit{main}; len(wave) > 0; {
+		if err := l.parse(ctx, wave); err != nil {
+			return err
+		}
+		var next []*unit
+		for _, u := range wave {
+			for _, imp := range l.imports(u) {
+				for ns := range prefixes(imp.namespace) {
+					if l.units[ns] == nil && len(l.units) < maxFiles {
+						v := l.open(ns)
+						l.units[ns] = v
+						if v.fault == nil {
+							next = append(next, v)
+						}
+					}
+				}
+			}
+		}
+		wave = next
+	}
+	return nil
+}
+
+// open reads the source of a namespace.
+func (l *loader) open(namespace string) *unit {
+	u := &unit{namespace: namespace}
+	top, _, _ := strings.Cut(namespace, "::")
+	f := l.find(top)
+	if f.fault != nil {
+		u.fault = f.fault
+		return u
+	}
+	u.module = f.module
+	name := source(f.module, namespace)
+	u.name = f.module.display(name)
+	src, err := readLimited(f.module.Root, name, maxSource)
+	if err != nil {
+		u.fault = &cause{messages: []string{"could not locate module with name: " + namespace, "there is no file " + u.name}}
+		if !isNotExist(err) {
+			u.fault.messages[1] = err.Error()
+		}
+		u.fault.hint = l.subHint(f.module, namespace, u.name)
+		return u
+	}
+	u.src = src
+	return u
+}
+
+// subHint says what to do about a missing namespace of a module that is there.
+func (l *loader) subHint(m *Module, namespace, file string) string {
+	parent := path.Dir(source(m, namespace))
+	if strings.HasSuffix(source(m, namespace), "/_init.cf") && strings.Contains(namespace, "::") {
+		parent = path.Dir(parent)
+	}
+	var names []string
+	entries, _ := fs.ReadDir(m.Root, parent)
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), ".cf")
+		if name != "_init" && (e.IsDir() || name != e.Name()) {
+			names = append(names, name)
+		}
+	}
+	i := strings.LastIndex(namespace, "::")
+	if s := diag.Closest(namespace[i+1:], names); i >= 0 && s != "" {
+		return "did you mean " + namespace[:i+2] + s + "?"
+	}
+	return "create the file " + file
+}
+
+// parse parses units, several at a time.
+func (l *loader) parse(ctx context.Context, wave []*unit) error {
+	parallel := l.opts.Parallel
+	if parallel <= 0 {
+		parallel = runtime.GOMAXPROCS(0)
+	}
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for _, u := range wave {
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			l.parseOne(u)
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+func (l *loader) parseOne(u *unit) {
+	defer func() { u.src = nil }()
+	if l.opts.Cache == nil {
+		u.tree, u.diags = syntax.Parse(u.name, u.src, l.opts.Syntax)
+		return
+	}
+	key := cacheKey(u.name, u.src)
+	if e, ok := l.opts.Cache.Get(key); ok {
+		u.tree, u.diags = e.Tree, e.Diags
+		return
+	}
+	u.tree, u.diags = syntax.Parse(u.name, u.src, l.opts.Syntax)
+	l.opts.Cache.Put(key, CacheEntry{Tree: u.tree, Diags: u.diags})
+}
+
+func cacheKey(name string, src []byte) CacheKey {
+	h := sha256.New()
+	h.Write([]byte(name))
+	h.Write([]byte{0})
+	h.Write(src)
+	return CacheKey(h.Sum(nil))
+}
+
+// imported is a namespace that a file imports.
+type imported struct {
+	namespace string
+	stmt      *syntax.Import // nil for the automatic import of std
+}
+
+// imports lists what a file imports, the automatic import of std first.
+func (l *loader) imports(u *unit) []imported {
+	var out []imported
+	if u.module.Name != Std {
+		out = append(out, imported{namespace: Std})
+	}
+	for _, s := range u.tree.Stmts {
+		if i, ok := s.(*syntax.Import); ok && !strings.Contains(i.Name.Text, "-") {
+			out = append(out, imported{namespace: i.Name.Text, stmt: i})
+		}
+	}
+	return out
+}
+
+// prefixes gives a, a::b and a::b::c for a::b::c.
+func prefixes(namespace string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for off := 0; ; {
+			i := strings.Index(namespace[off:], "::")
+			if i < 0 {
+				yield(namespace)
+				return
+			}
+			if !yield(namespace[:off+i]) {
+				return
+			}
+			off += i + 2
+		}
+	}
+}

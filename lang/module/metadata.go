@@ -1,0 +1,127 @@
+package module
+
+import (
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/intendant/intendant/diag"
+)
+
+// The files in which modules describe themselves.
+const (
+	v1File      = "module.yml"
+	setupFile   = "setup.cfg"
+	projectFile = "pyproject.toml"
+)
+
+// Metadata is what a module says about itself.
+type Metadata struct {
+	Name        string
+	Version     string
+	License     string
+	Description string
+	// Deprecated says that the module should no longer be used.
+	Deprecated bool
+	// CompilerVersion is the lowest version of the compiler that the module works with; empty for any.
+	CompilerVersion string
+	// Requires are the modules, and in the layout V2 also Python packages, that the module needs.
+	Requires []string
+}
+
+// version is the pattern of PEP 440.
+var version = regexp.MustCompile(`(?i)^\s*v?(\d+!)?\d+(\.\d+)*([-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d*)?` +
+	`(-\d+|[-_.]?(post|rev|r)[-_.]?\d*)?([-_.]?dev[-_.]?\d*)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?\s*$`)
+
+// readV1 reads the module.yml of a module. file is its path in diagnostics.
+func readV1(root fs.FS, file string) (Metadata, diag.List) {
+	src, err := readLimited(root, v1File, maxMetadata)
+	if err != nil {
+		var ds diag.List
+		if isNotExist(err) {
+			ds.Errorf("InvalidModuleException", diag.Range{File: file}, "Metadata file %s does not exist", file)
+		} else {
+			ds.Errorf("InvalidModuleException", diag.Range{File: file}, "Metadata file %s can not be read: %v", file, err)
+		}
+		return Metadata{}, ds
+	}
+	d, fault := newDecoder(file, src)
+	if fault != nil {
+		return Metadata{}, diag.List{*fault}
+	}
+	m := Metadata{
+		Name:            d.required("name"),
+		Version:         d.required("version"),
+		License:         d.required("license"),
+		Description:     d.text("description"),
+		Deprecated:      d.flag("deprecated", false),
+		CompilerVersion: d.text("compiler_version"),
+		Requires:        d.list("requires"),
+	}
+	if v := d.get("version"); v != nil && !version.MatchString(m.Version) {
+		d.invalid(v, "version", "Version %s is not PEP440 compliant", m.Version)
+	}
+	return m, *d.faults
+}
+
+// readV2 reads what a module in the layout V2 says about itself, in setup.cfg or in pyproject.toml. Nothing is required:
+// an installed package has been checked when it was built.
+func readV2(root fs.FS) Metadata {
+	var m Metadata
+	if src, err := readLimited(root, setupFile, maxMetadata); err == nil {
+		values := parseSetup(string(src))
+		m = Metadata{
+			Name:            values["metadata.name"],
+			Version:         values["metadata.version"],
+			License:         values["metadata.license"],
+			Description:     values["metadata.description"],
+			Deprecated:      strings.EqualFold(values["metadata.deprecated"], "true"),
+			CompilerVersion: values["metadata.compiler_version"],
+		}
+		if tag := values["egg_info.tag_build"]; tag != "" && m.Version != "" {
+			m.Version += "." + strings.TrimPrefix(tag, ".")
+		}
+		for line := range strings.Lines(values["options.install_requires"]) {
+			if line = strings.TrimSpace(line); line != "" {
+				m.Requires = append(m.Requires, line)
+			}
+		}
+	}
+	if m.Name == "" {
+		if src, err := readLimited(root, projectFile, maxMetadata); err == nil {
+			values := parseSetup(string(src))
+			text := func(key string) string { return strings.Trim(values["project."+key], `"'`) }
+			m.Name, m.Version, m.Description, m.License = text("name"), text("version"), text("description"), text("license")
+		}
+	}
+	m.Name = strings.ReplaceAll(strings.TrimPrefix(m.Name, "inmanta-module-"), "-", "_")
+	return m
+}
+
+// parseSetup reads the keys of an INI file, or the plain keys of a TOML file, as section.key. A value goes on in the
+// following lines that are indented.
+func parseSetup(src string) map[string]string {
+	values := map[string]string{}
+	section, key := "", ""
+	for line := range strings.Lines(src) {
+		line = strings.TrimRight(line, " \t\r\n")
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case trimmed == "" || trimmed[0] == '#' || trimmed[0] == ';':
+		case line[0] == '[':
+			section, key = strings.Trim(trimmed, "[]"), ""
+		case (line[0] == ' ' || line[0] == '\t') && key != "":
+			values[key] += "\n" + trimmed
+		default:
+			name, value, ok := strings.Cut(trimmed, "=")
+			if !ok {
+				name, value, ok = strings.Cut(trimmed, ":")
+			}
+			if ok {
+				key = section + "." + strings.TrimSpace(name)
+				values[key] = strings.TrimSpace(value)
+			}
+		}
+	}
+	return values
+}
