@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/intendant/intendant/lang/pyre"
 	"github.com/intendant/intendant/lang/value"
 )
 
@@ -217,11 +218,7 @@ func (p *parser) regex() Expr {
 	t := p.tok
 	start := regexStart(p.src, t.start+len("matching"))
 	e := &Regex{Pos: Pos(start + 1), EndPos: Pos(t.end + 1), Pattern: p.src[start+1 : t.end-1]}
-	check := p.opts.CheckRegex
-	if check == nil {
-		check = checkRegex
-	}
-	if err := check(e.Pattern); err != nil {
+	if _, err := pyre.Compile(e.Pattern); err != nil {
 		p.report("ParserException", e.Span(), "Syntax error: Regex error in /%s/: '%s'", e.Pattern, err)
 	}
 	p.next()

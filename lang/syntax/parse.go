@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -15,14 +16,13 @@ const (
 	maxNesting = 1000     // blocks, parentheses, brackets within one another
 	maxChain   = 20000    // operators, postfixes and branches in one statement
 	maxDigits  = 4300     // digits of an integer
-	maxErrors  = 20       // syntax errors reported for one file
+	maxErrors  = 20       // syntax errors reported for one file unless the options say otherwise
 )
 
 // Options change how [Parse] works. The zero value is fit for use.
 type Options struct {
-	// CheckRegex reports what is wrong with a regular expression, in the words of Python's re module. Without it only
-	// faults of the outer form are found: unbalanced parentheses, unfinished sets, nothing to repeat.
-	CheckRegex func(pattern string) error
+	// MaxErrors is how many syntax errors are reported for the file before the parser gives up; 0 for 20.
+	MaxErrors int
 }
 
 // Parse reads a source file. The name is its path relative to the project, used in diagnostics.
@@ -39,7 +39,7 @@ func Parse(name string, src []byte, opts Options) (*File, diag.List) {
 	}
 	f.Src = newlines(src)
 	f.lines = lineStarts(f.Src)
-	p := &parser{file: f, opts: opts}
+	p := &parser{file: f, maxErrors: cmp.Or(opts.MaxErrors, maxErrors)}
 	text := string(f.Src)
 	p.src = text
 	p.scan.src = text
@@ -93,16 +93,16 @@ func invalidUTF8(s string) int {
 type parser struct {
 	file  *File
 	src   string
-	opts  Options
 	scan  scanner
 	tok   token // the token at hand
 	prev  token // the last one consumed
 	diags diag.List
 
-	errors  int // reported
-	begin   int // the offset of the current top-level statement
-	nesting int
-	chain   int // operators in the current top-level statement
+	errors    int // reported
+	maxErrors int
+	begin     int // the offset of the current top-level statement
+	nesting   int
+	chain     int // operators in the current top-level statement
 }
 
 // stop is what the parser panics with to leave a statement that it cannot make sense of.
@@ -229,7 +229,7 @@ func (p *parser) link() {
 
 // parseFile reads the statements of the file. After a statement that makes no sense it goes on at the next definition.
 func (p *parser) parseFile() {
-	for step := p.start; !p.attempt(step) && p.errors < maxErrors && p.resync(); {
+	for step := p.start; !p.attempt(step) && p.errors < p.maxErrors && p.resync(); {
 		step = p.statements
 	}
 }
