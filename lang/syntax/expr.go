@@ -247,8 +247,10 @@ func (p *parser) construct(q QName) Expr {
 	return e
 }
 
-// keywords reads name = value and **value up to the closing token, and that.
+// keywords reads name = value and **value up to the closing token, and that. Arguments that have been read already go first.
 func (p *parser) keywords(args []Arg, closing kind) []Arg {
+	base := len(p.args)
+	p.args = append(p.args, args...)
 	for p.tok.kind != closing {
 		var a Arg
 		if p.tok.kind == tPow {
@@ -259,13 +261,27 @@ func (p *parser) keywords(args []Arg, closing kind) []Arg {
 			p.expect(tAssign)
 		}
 		a.Value = p.expr()
-		args = append(args, a)
+		p.args = append(p.args, a)
 		if !p.accept(tComma) {
 			break
 		}
 	}
 	p.expect(closing)
-	return args
+	return take(&p.args, base)
+}
+
+// take removes the items from base on from a stack and returns them in a slice of their own; nil when there are none. Lists
+// whose length is not known beforehand are gathered on a stack, so that they take up no more than they need.
+func take[T any](stack *[]T, base int) []T {
+	items := (*stack)[base:]
+	if len(items) == 0 {
+		return nil
+	}
+	out := make([]T, len(items))
+	copy(out, items)
+	clear(items)
+	*stack = (*stack)[:base]
+	return out
 }
 
 func (p *parser) call(q QName) Expr {
@@ -278,15 +294,16 @@ func (p *parser) call(q QName) Expr {
 // arguments reads the parentheses of a call and what is between them.
 func (p *parser) arguments() []Arg {
 	p.next()
-	var args []Arg
+	base := len(p.args)
 	for p.tok.kind != tRparen {
-		args = append(args, p.argument())
+		a := p.argument()
+		p.args = append(p.args, a)
 		if !p.accept(tComma) {
 			break
 		}
 	}
 	p.expect(tRparen)
-	return args
+	return take(&p.args, base)
 }
 
 func (p *parser) argument() Arg {
@@ -311,18 +328,19 @@ func (p *parser) argument() Arg {
 func (p *parser) list() Expr {
 	open := p.pos()
 	p.next()
-	var items []Expr
+	base := len(p.items)
 	for p.tok.kind != tRbrack {
-		items = append(items, p.expr())
-		if len(items) == 1 && p.tok.kind == tFor {
-			return p.comprehension(open, items[0])
+		x := p.expr()
+		if len(p.items) == base && p.tok.kind == tFor {
+			return p.comprehension(open, x)
 		}
+		p.items = append(p.items, x)
 		if !p.accept(tComma) {
 			break
 		}
 	}
 	p.expect(tRbrack)
-	return &List{Pos: open, EndPos: p.prevEnd(), Items: items}
+	return &List{Pos: open, EndPos: p.prevEnd(), Items: take(&p.items, base)}
 }
 
 func (p *parser) comprehension(open Pos, x Expr) Expr {
@@ -347,15 +365,18 @@ func (p *parser) comprehension(open Pos, x Expr) Expr {
 func (p *parser) dict() Expr {
 	e := &Dict{Pos: p.pos()}
 	p.next()
+	base := len(p.entries)
 	for p.tok.kind != tRbrace {
 		key := p.key()
 		p.expect(tColon)
-		e.Entries = append(e.Entries, DictEntry{key, p.expr()})
+		x := p.expr()
+		p.entries = append(p.entries, DictEntry{key, x})
 		if !p.accept(tComma) {
 			break
 		}
 	}
 	p.expect(tRbrace)
+	e.Entries = take(&p.entries, base)
 	e.EndPos = p.prevEnd()
 	p.checkKeys(e.Entries)
 	return e

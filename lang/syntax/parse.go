@@ -103,6 +103,12 @@ type parser struct {
 	begin     int // the offset of the current top-level statement
 	nesting   int
 	chain     int // operators in the current top-level statement
+
+	// Stacks on which lists are gathered.
+	args    []Arg
+	items   []Expr
+	entries []DictEntry
+	stmts   []Stmt
 }
 
 // stop is what the parser panics with to leave a statement that it cannot make sense of.
@@ -266,6 +272,7 @@ func (p *parser) statements() {
 // resync skips to a keyword that can only start a definition and stands first on its line. It reports whether there is one.
 func (p *parser) resync() bool {
 	p.nesting, p.prev = 0, token{}
+	p.args, p.items, p.entries, p.stmts = p.args[:0], p.items[:0], p.entries[:0], p.stmts[:0]
 	for {
 		switch p.tok.kind {
 		case tEOF:
@@ -572,12 +579,13 @@ func (p *parser) implementation() Stmt {
 // block reads statements up to end, elif or else.
 func (p *parser) block() []Stmt {
 	p.enter()
-	var body []Stmt
+	base := len(p.stmts)
 	for p.tok.kind != tEnd && p.tok.kind != tElif && p.tok.kind != tElse {
-		body = append(body, p.stmt(false))
+		s := p.stmt(false)
+		p.stmts = append(p.stmts, s)
 	}
 	p.leave()
-	return body
+	return take(&p.stmts, base)
 }
 
 // end reads the keyword end and returns the place behind it.
