@@ -1,0 +1,119 @@
+package hub
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/intendant/intendant/agents/wire"
+	"github.com/intendant/intendant/model"
+)
+
+// markStale asks for the desired states of an environment's agents to be compared again.
+func (h *Hub) markStale(env model.EnvironmentID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e := h.envs[env]; e != nil {
+		h.stale(e)
+	}
+}
+
+// stale does the same with the lock held.
+func (h *Hub) stale(e *environment) {
+	e.stale = true
+	select {
+	case h.desired <- struct{}{}:
+	default:
+	}
+}
+
+// sendDesired keeps agents' copies of their desired states up to date.
+func (h *Hub) sendDesired(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.desired:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(h.cfg.DesiredDelay):
+		}
+		for _, env := range h.staleEnvironments() {
+			if err := h.sendDesiredOf(ctx, env); err != nil && ctx.Err() == nil {
+				h.log.WarnContext(ctx, "sending the desired state to agents", "environment", env, "error", err)
+			}
+		}
+	}
+}
+
+func (h *Hub) staleEnvironments() []model.EnvironmentID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []model.EnvironmentID
+	for id, e := range h.envs {
+		if e.stale {
+			e.stale = false
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (h *Hub) sendDesiredOf(ctx context.Context, env model.EnvironmentID) error {
+	names := h.Agents(env)
+	if len(names) == 0 {
+		return nil
+	}
+	version, intents, err := h.cfg.Registry.AgentIntents(ctx, env, names)
+	if err != nil {
+		return err
+	}
+	repair := DefaultRepairInterval
+	if h.cfg.RepairInterval != nil {
+		if repair, err = h.cfg.RepairInterval(ctx, env); err != nil {
+			return err
+		}
+	}
+	byAgent := make(map[model.AgentName][]model.Intent, len(names))
+	for _, i := range intents {
+		name := i.Resource.Parts().Agent
+		byAgent[name] = append(byAgent[name], i)
+	}
+	for _, name := range names {
+		h.sendDesiredTo(env, name, version, repair, byAgent[name])
+	}
+	return nil
+}
+
+func (h *Hub) sendDesiredTo(env model.EnvironmentID, name model.AgentName, version int, repair string, intents []model.Intent) {
+	digest := repair + " " + model.StateDigest(intents)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.envs[env]
+	a := e.agent(name)
+	s := a.primary
+	if s == nil || s.desired[name] == digest {
+		return
+	}
+	s.desired[name] = digest
+	head := wire.Desired{Agent: name, Version: version, Digest: digest, Repair: repair}
+	if len(intents) == 0 {
+		head.First, head.Last = true, true
+		s.control = append(s.control, &head)
+	}
+	for first := true; len(intents) > 0; first = false {
+		part := head
+		n, size := 0, 0
+		for n < len(intents) && n < wire.MaxBatch && (n == 0 || size+len(intents[n].Attributes) < wire.SoftFrame) {
+			size += len(intents[n].Attributes) + 256
+			part.Intents = append(part.Intents, wire.FromIntent(intents[n]))
+			n++
+		}
+		intents = slices.Clip(intents[n:])
+		part.First, part.Last = first, len(intents) == 0
+		s.control = append(s.control, &part)
+	}
+	s.signal()
+}

@@ -1,0 +1,356 @@
+package hub
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/intendant/intendant/model"
+)
+
+// Defaults of [Autostart].
+const (
+	DefaultMinBackoff  = 100 * time.Millisecond
+	DefaultMaxBackoff  = 30 * time.Second
+	DefaultStopTimeout = 15 * time.Second
+)
+
+// CredentialsFD is the descriptor on which a process that the hub starts reads its [Credentials], as one JSON object.
+const CredentialsFD = 3
+
+// Credentials are what the hub hands to a process that it starts. They go through a pipe: neither arguments nor the
+// process's environment, which others may read, hold them.
+type Credentials struct {
+	// Token authenticates the process.
+	Token string `json:"token"`
+	// Key proves that the process was started by this server.
+	Key string `json:"key"`
+}
+
+// Autostart configures the processes that the server runs itself, one per environment:
+//
+//	Executable Args… --autostarted --environment ID --server URL --state-dir DIR --credentials-fd 3
+type Autostart struct {
+	// Executable is the program. Defaults to the running one.
+	Executable string
+	// Args come first. Defaults to "agent".
+	Args []string
+	// Env is the environment of the processes. Defaults to the server's own without the variables that configure it.
+	Env []string
+	// URL is where the processes find the server. Required.
+	URL string
+	// StateDir holds one directory per environment. Required.
+	StateDir string
+	// Names chooses, of agents that are needed and not up, those that the server's process is to host. Names that another
+	// process has offered are never among them. Defaults to all.
+	Names func(ctx context.Context, env model.EnvironmentID, names []model.AgentName) ([]model.AgentName, error)
+	// MinBackoff is the pause before a process that ended is started again, which doubles up to MaxBackoff for one that
+	// keeps ending. Defaults to 100 milliseconds and 30 seconds.
+	MinBackoff, MaxBackoff time.Duration
+	// StopTimeout is how long a process may take to stop before it is killed. Defaults to 15 seconds.
+	StopTimeout time.Duration
+}
+
+func (a *Autostart) validate() error {
+	if a.URL == "" || a.StateDir == "" {
+		return fmt.Errorf("hub: autostart needs the server's URL and a state directory: %w", model.ErrInvalid)
+	}
+	return nil
+}
+
+// EnsureAgents has the environment's own process offer these agents, as far as they are to be autostarted and are not up.
+// It returns at once; the sink is told when they are up.
+func (h *Hub) EnsureAgents(ctx context.Context, env model.EnvironmentID, names []model.AgentName) error {
+	if h.cfg.Autostart == nil {
+		return nil
+	}
+	h.mu.Lock()
+	e := h.environment(env)
+	var missing []model.AgentName
+	for _, n := range names {
+		a := e.agents[n]
+		if (a == nil || a.primary == nil) && !e.external[n] && !e.hosted[n] {
+			missing = append(missing, n)
+		}
+	}
+	h.mu.Unlock()
+	if len(missing) == 0 {
+		return nil
+	}
+	if choose := h.cfg.Autostart.Names; choose != nil {
+		chosen, err := choose(ctx, env, missing)
+		if err != nil {
+			return fmt.Errorf("choosing the agents to start: %w", err)
+		}
+		missing = chosen
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	c, err := h.childOf(ctx, env)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stopped || !h.running {
+		return fmt.Errorf("starting agents: the server is starting or stopping: %w", model.ErrUnavailable)
+	}
+	for _, n := range missing {
+		if !e.external[n] {
+			e.hosted[n] = true
+		}
+	}
+	if e.child == nil {
+		e.child = c
+		c.start()
+	}
+	e.sendHost()
+	return nil
+}
+
+// StopAgents stops the environment's own process and waits until it has ended: for a halted or deleted environment.
+func (h *Hub) StopAgents(ctx context.Context, env model.EnvironmentID) error {
+	h.mu.Lock()
+	e := h.envs[env]
+	var c *child
+	if e != nil {
+		c = e.child
+		e.child = nil
+		clear(e.hosted)
+	}
+	h.mu.Unlock()
+	if c == nil {
+		return nil
+	}
+	c.stop()
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stopping the agents of environment %s: %w", env, ctx.Err())
+	}
+}
+
+// ownChild tells whether a key is that of the environment's process. The lock must be held.
+func (h *Hub) ownChild(e *environment, key string) bool {
+	return e.child != nil && subtle.ConstantTimeCompare([]byte(e.child.credentials.Key), []byte(key)) == 1
+}
+
+// childOf returns the environment's process, or makes one that is not started yet.
+func (h *Hub) childOf(ctx context.Context, env model.EnvironmentID) (*child, error) {
+	h.mu.Lock()
+	c := h.environment(env).child
+	h.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	token, err := h.cfg.Registry.IssueAgentToken(ctx, env, "agent process of server "+h.cfg.Server, false)
+	if err != nil {
+		return nil, fmt.Errorf("issuing a token for the environment's own agent process: %w", err)
+	}
+	return newChild(*h.cfg.Autostart, env, Credentials{Token: token.Reveal(), Key: rand.Text()}, h.log)
+}
+
+// child supervises the process of one environment.
+type child struct {
+	cfg         Autostart
+	env         model.EnvironmentID
+	credentials Credentials
+	log         *slog.Logger
+	stopping    chan struct{}
+	once        sync.Once
+	done        chan struct{}
+}
+
+func newChild(cfg Autostart, env model.EnvironmentID, credentials Credentials, log *slog.Logger) (*child, error) {
+	if cfg.Executable == "" {
+		path, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("finding this program to start an agent with: %w", err)
+		}
+		cfg.Executable = path
+	}
+	if cfg.Args == nil {
+		cfg.Args = []string{"agent"}
+	}
+	if cfg.Env == nil {
+		cfg.Env = childEnvironment(os.Environ())
+	}
+	if cfg.MinBackoff <= 0 {
+		cfg.MinBackoff = DefaultMinBackoff
+	}
+	if cfg.MaxBackoff <= 0 {
+		cfg.MaxBackoff = DefaultMaxBackoff
+	}
+	if cfg.StopTimeout <= 0 {
+		cfg.StopTimeout = DefaultStopTimeout
+	}
+	return &child{
+		cfg: cfg, env: env, credentials: credentials, log: log.With("environment", env), stopping: make(chan struct{}),
+		done: make(chan struct{}),
+	}, nil
+}
+
+// childEnvironment leaves out the variables that configure the server, since some hold secrets.
+func childEnvironment(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		return strings.HasPrefix(v, "INTENDANT_") || strings.HasPrefix(v, "INMANTA_") || strings.HasPrefix(v, "PG")
+	})
+}
+
+func (c *child) start() {
+	go func() {
+		defer close(c.done)
+		c.supervise()
+	}()
+}
+
+func (c *child) stop() { c.once.Do(func() { close(c.stopping) }) }
+
+func (c *child) wait() { <-c.done }
+
+// supervise keeps a process running until stop.
+func (c *child) supervise() {
+	// The kernel ends the process when the thread that started it ends: this one lives as long as the process does.
+	runtime.LockOSThread()
+	backoff := c.cfg.MinBackoff
+	for {
+		began := time.Now()
+		err := c.runOnce()
+		select {
+		case <-c.stopping:
+			return
+		default:
+		}
+		if time.Since(began) > time.Minute {
+			backoff = c.cfg.MinBackoff
+		}
+		c.log.Warn("agent process ended, it will be started again", "error", err, "after", backoff)
+		select {
+		case <-c.stopping:
+			return
+		case <-time.After(backoff):
+		}
+		backoff = min(2*backoff, c.cfg.MaxBackoff)
+	}
+}
+
+// runOnce starts the process and waits for its end.
+func (c *child) runOnce() error {
+	dir := filepath.Join(c.cfg.StateDir, c.env.String())
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making the agent's state directory: %w", err)
+	}
+	args := append(slices.Clone(c.cfg.Args), "--autostarted", "--environment", c.env.String(), "--server", c.cfg.URL,
+		"--state-dir", dir, "--credentials-fd", fmt.Sprint(CredentialsFD))
+	cmd := exec.Command(c.cfg.Executable, args...) //nolint:gosec,noctx // our own program, stopped by signals
+	cmd.Env = c.cfg.Env
+	cmd.Dir = dir
+	cmd.SysProcAttr = childAttributes()
+	credentials, give, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("making a pipe for the agent's credentials: %w", err)
+	}
+	cmd.ExtraFiles = []*os.File{credentials}
+	output, input, err := os.Pipe()
+	if err != nil {
+		_, _ = credentials.Close(), give.Close()
+		return fmt.Errorf("making a pipe for the agent's output: %w", err)
+	}
+	cmd.Stdout, cmd.Stderr = input, input
+	if err := cmd.Start(); err != nil {
+		_, _, _, _ = credentials.Close(), give.Close(), output.Close(), input.Close()
+		return fmt.Errorf("starting %s: %w", c.cfg.Executable, err)
+	}
+	_, _ = credentials.Close(), input.Close()
+	var wg sync.WaitGroup
+	wg.Go(func() { c.relay(output) })
+	wg.Go(func() {
+		defer func() { _ = give.Close() }()
+		_ = give.SetWriteDeadline(time.Now().Add(10 * time.Second))
+		_ = json.NewEncoder(give).Encode(c.credentials)
+	})
+	c.log.Info("agent process started", "pid", cmd.Process.Pid)
+	ended := make(chan struct{})
+	wg.Go(func() { c.terminate(cmd.Process, ended) })
+	err = cmd.Wait()
+	close(ended)
+	// Whatever the process left behind in its group must not hold the pipe or go on working.
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	_ = output.SetReadDeadline(time.Now().Add(time.Second))
+	wg.Wait()
+	_ = output.Close()
+	if err == nil {
+		err = fmt.Errorf("exit status 0")
+	}
+	return err
+}
+
+// terminate stops the process when the supervisor stops: first politely.
+func (c *child) terminate(p *os.Process, ended <-chan struct{}) {
+	select {
+	case <-ended:
+		return
+	case <-c.stopping:
+	}
+	_ = p.Signal(syscall.SIGTERM)
+	select {
+	case <-ended:
+	case <-time.After(c.cfg.StopTimeout):
+		c.log.Warn("agent process does not stop and is killed", "pid", p.Pid)
+		_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
+	}
+}
+
+// maxLogLine is the size of a line of output beyond which it is cut into several.
+const maxLogLine = 64 << 10
+
+// relay hands the process's output, lines of slog's JSON or anything else, to the log.
+func (c *child) relay(r io.Reader) {
+	in := bufio.NewReaderSize(r, maxLogLine)
+	for {
+		line, _, err := in.ReadLine()
+		if len(line) > 0 {
+			c.relayLine(line)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *child) relayLine(line []byte) {
+	var fields map[string]any
+	message := "agent process output"
+	if json.Unmarshal(line, &fields) != nil || fields["msg"] == nil {
+		c.log.Info(message, "line", string(line))
+		return
+	}
+	level := slog.LevelInfo
+	if text, ok := fields["level"].(string); ok {
+		_ = level.UnmarshalText([]byte(text))
+	}
+	attrs := make([]slog.Attr, 0, len(fields))
+	for k, v := range fields {
+		if k != "time" && k != "level" && k != "msg" && k != "environment" {
+			attrs = append(attrs, slog.Any(k, v))
+		}
+	}
+	slices.SortFunc(attrs, func(a, b slog.Attr) int { return strings.Compare(a.Key, b.Key) })
+	c.log.LogAttrs(context.Background(), level, message, slog.Any("message", fields["msg"]), slog.Attr{Key: "agent", Value: slog.GroupValue(attrs...)})
+}
