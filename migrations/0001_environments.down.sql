@@ -1,0 +1,4 @@
+DROP TABLE delivery;
+DROP TABLE environment;
+DROP TABLE repository;
+DROP TABLE project;

@@ -1,0 +1,2 @@
+DROP TABLE compile_stage;
+DROP TABLE compile;

@@ -1,0 +1,5 @@
+DROP TABLE file;
+DROP TABLE unknown;
+DROP TABLE resource_interval;
+DROP TABLE resource_body;
+DROP TABLE version;

@@ -1,0 +1,613 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/intendant/intendant/model"
+	"github.com/intendant/intendant/store/sqlgen"
+)
+
+// codeLost marks actions that were closed because their agent or server died; a late report replaces it.
+const codeLost = "agent-lost"
+
+// AcquireLease takes or prolongs the ownership of an environment. ok is false while another owner's lease is valid. The token
+// grows whenever the owner changes. [model.ErrNotFound]: no such environment.
+func (s *Store) AcquireLease(ctx context.Context, env model.EnvironmentID, owner string, now time.Time, ttl time.Duration) (lease model.Lease, ok bool, err error) {
+	if owner == "" {
+		return model.Lease{}, false, fmt.Errorf("leasing environment %s: the owner has no name: %w", env, model.ErrInvalid)
+	}
+	expires := now.Add(ttl)
+	err = s.InTx(ctx, func(tx *Tx) error {
+		token, err := tx.Queries.AcquireLease(ctx, sqlgen.AcquireLeaseParams{Environment: env.UUID, Owner: owner, ExpiresAt: expires, Now: now})
+		if errors.Is(err, pgx.ErrNoRows) {
+			ok = false
+			return nil
+		}
+		if violates(err, "lease_environment_fkey") {
+			return noEnvironment(env)
+		}
+		if err != nil {
+			return err
+		}
+		lease, ok = model.Lease{Environment: env, Owner: owner, Token: token, ExpiresAt: expires}, true
+		return nil
+	})
+	return lease, ok, err
+}
+
+// ReleaseLease gives an environment up at once. Nothing happens when somebody else has it already.
+func (s *Store) ReleaseLease(ctx context.Context, lease model.Lease) error {
+	return s.InTx(ctx, func(tx *Tx) error {
+		_, err := tx.Queries.ReleaseLease(ctx, lease.Environment.UUID, lease.Token, lease.Owner)
+		if err == nil {
+			tx.hint(model.TopicEnvironment, lease.Environment, "")
+		}
+		return err
+	})
+}
+
+// fence fails with model.ErrFenced when the lease is not the current one, and keeps it current until the transaction ends.
+func (tx *Tx) fence(ctx context.Context, lease model.Lease) error {
+	token, err := tx.CheckLease(ctx, lease.Environment.UUID)
+	if errors.Is(err, pgx.ErrNoRows) || (err == nil && token != lease.Token) {
+		return fmt.Errorf("environment %s, lease %d of %s: %w", lease.Environment, lease.Token, lease.Owner, model.ErrFenced)
+	}
+	return err
+}
+
+// SchedulableEnvironments lists the environments that have a released version and are not halted.
+func (s *Store) SchedulableEnvironments(ctx context.Context) ([]model.EnvironmentID, error) {
+	ids, err := s.read().SchedulableEnvironments(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	return environmentIDs(ids), nil
+}
+
+// Snapshot reads everything that a scheduler starts from, in one consistent view, or fails with [model.ErrNotFound].
+func (s *Store) Snapshot(ctx context.Context, env model.EnvironmentID) (snap model.Snapshot, err error) {
+	err = s.inSnapshot(ctx, func(tx *Tx) error {
+		snap = model.Snapshot{}
+		row, err := tx.GetEnvironment(ctx, env.UUID)
+		if err != nil {
+			return notFound(err, "environment %s", env)
+		}
+		if snap.Environment, err = environmentOf(row); err != nil {
+			return err
+		}
+		snap.Settings = SettingsOf(snap.Environment.Settings)
+		version, err := tx.LatestReleased(ctx, env.UUID)
+		if err != nil {
+			return err
+		}
+		snap.Version = int(version)
+		if version > 0 {
+			if snap.Intents, err = tx.intents(ctx, env, snap.Version); err != nil {
+				return err
+			}
+		}
+		processed, err := tx.GetProcessed(ctx, env.UUID)
+		if err != nil {
+			return err
+		}
+		snap.Processed = int(processed)
+		states, err := tx.ListStates(ctx, env.UUID)
+		if err != nil {
+			return err
+		}
+		snap.States = make([]model.ResourceState, len(states))
+		for i, r := range states {
+			snap.States[i] = stateOf(r)
+		}
+		snap.Paused, err = pausedAgents(ctx, tx.Queries, row)
+		return err
+	})
+	return snap, err
+}
+
+func stateOf(r sqlgen.ListStatesRow) model.ResourceState {
+	return model.ResourceState{
+		Resource: model.ResourceID(r.ResourceID), Compliance: model.Compliance(r.Compliance), LastRun: model.LastRun(r.LastRun),
+		Blocked: model.Blocked(r.Blocked), Deploying: r.Deploying, IntentHash: r.IntentHash, DeployedHash: r.DeployedHash,
+		DeployedVersion: int(r.DeployedVersion), LastOutcome: model.Outcome(r.LastOutcome), LastRunAt: timeOf(r.LastRunAt),
+		LastSuccess: timeOf(r.LastSuccess), LastProducedEvents: timeOf(r.LastProducedEvents), OrphanedAfter: int(r.OrphanedAfter),
+		Failures: int(r.Failures),
+	}
+}
+
+// pausedAgents tells which agents are paused. Those of a halted environment all are: halting pauses them, and agents that
+// appear while it is halted get their pause here.
+func pausedAgents(ctx context.Context, q *sqlgen.Queries, e sqlgen.Environment) (map[model.AgentName]bool, error) {
+	names, err := q.PausedAgents(ctx, e.ID, e.Halted)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[model.AgentName]bool, len(names))
+	for _, n := range names {
+		out[model.AgentName(n)] = true
+	}
+	return out, nil
+}
+
+// SaveProgress stores states, the processed version (0 leaves it), started actions and finished ones with their logs and
+// facts, in one transaction under the lease: [model.ErrFenced] when it is not the current one, and nothing is stored.
+//
+// A result is stored once however often it comes. Facts that make an unknown input known queue a compile in the same
+// transaction. The facts of a resource that was purged are deleted.
+func (s *Store) SaveProgress(ctx context.Context, lease model.Lease, p model.Progress) error {
+	if p.Now.IsZero() {
+		p.Now = s.now()
+	}
+	return s.InTx(ctx, func(tx *Tx) error {
+		if err := tx.fence(ctx, lease); err != nil {
+			return err
+		}
+		env := lease.Environment
+		if err := tx.saveStates(ctx, env, p.States); err != nil {
+			return err
+		}
+		if p.Processed != 0 {
+			if err := tx.SetProcessed(ctx, int32Of(p.Processed), env.UUID); err != nil {
+				return err
+			}
+		}
+		if err := tx.startActions(ctx, env, p.Started); err != nil {
+			return err
+		}
+		if err := tx.abandonActions(ctx, env, p.Abandoned, p.Now); err != nil {
+			return err
+		}
+		fresh, err := tx.finishActions(ctx, env, p.Finished)
+		if err != nil {
+			return err
+		}
+		if err := tx.saveFacts(ctx, env, fresh, p.Now); err != nil {
+			return err
+		}
+		if len(p.DoneCommands) > 0 {
+			ids := make([]uuid.UUID, len(p.DoneCommands))
+			for i, c := range p.DoneCommands {
+				ids[i] = c.UUID
+			}
+			if err := tx.FinishCommands(ctx, p.Now, env.UUID, ids); err != nil {
+				return err
+			}
+		}
+		if len(p.States)+len(p.Started)+len(p.Finished)+len(p.Abandoned) > 0 || p.Processed != 0 {
+			tx.hint(model.TopicResourceChanged, env, "")
+		}
+		return nil
+	})
+}
+
+// noTime stands for NULL in arrays of times.
+var noTime = time.Time{}
+
+func (tx *Tx) saveStates(ctx context.Context, env model.EnvironmentID, states []model.ResourceState) error {
+	if len(states) == 0 {
+		return nil
+	}
+	// In the order of ids, so that two writers do not wait for each other; of two states of a resource the later one counts.
+	order := make([]int, len(states))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(states[a].Resource, states[b].Resource) })
+	n := len(states)
+	p := sqlgen.SaveStatesParams{
+		Environment: env.UUID, Ids: make([]string, 0, n), Types: make([]string, 0, n), Agents: make([]string, 0, n), Values: make([]string, 0, n),
+		Compliances: make([]string, 0, n), LastRuns: make([]string, 0, n), Blocked: make([]string, 0, n), Deploying: make([]bool, 0, n),
+		IntentHashes: make([]string, 0, n), DeployedHashes: make([]string, 0, n), DeployedVersions: make([]int32, 0, n),
+		LastOutcomes: make([]string, 0, n), RunTimes: make([]time.Time, 0, n), SuccessTimes: make([]time.Time, 0, n),
+		EventTimes: make([]time.Time, 0, n), OrphanedAfters: make([]int32, 0, n), FailureCounts: make([]int32, 0, n),
+	}
+	for at, i := range order {
+		st := &states[i]
+		if at+1 < n && states[order[at+1]].Resource == st.Resource {
+			continue
+		}
+		typ, agent, value, ok := splitID(st.Resource)
+		if !ok {
+			return fmt.Errorf("resource id %q is not of the form ns::Type[agent,attribute=value]: %w", st.Resource, model.ErrInvalid)
+		}
+		p.Ids = append(p.Ids, string(st.Resource))
+		p.Types = append(p.Types, typ)
+		p.Agents = append(p.Agents, agent)
+		p.Values = append(p.Values, value)
+		p.Compliances = append(p.Compliances, cmp.Or(string(st.Compliance), string(model.HasUpdate)))
+		p.LastRuns = append(p.LastRuns, cmp.Or(string(st.LastRun), string(model.RunNew)))
+		p.Blocked = append(p.Blocked, cmp.Or(string(st.Blocked), string(model.NotBlocked)))
+		p.Deploying = append(p.Deploying, st.Deploying)
+		p.IntentHashes = append(p.IntentHashes, st.IntentHash)
+		p.DeployedHashes = append(p.DeployedHashes, st.DeployedHash)
+		p.DeployedVersions = append(p.DeployedVersions, int32Of(st.DeployedVersion))
+		p.LastOutcomes = append(p.LastOutcomes, string(st.LastOutcome))
+		p.RunTimes = append(p.RunTimes, st.LastRunAt)
+		p.SuccessTimes = append(p.SuccessTimes, st.LastSuccess)
+		p.EventTimes = append(p.EventTimes, st.LastProducedEvents)
+		p.OrphanedAfters = append(p.OrphanedAfters, int32Of(st.OrphanedAfter))
+		p.FailureCounts = append(p.FailureCounts, int32Of(st.Failures))
+	}
+	p.NoTime = noTime
+	return tx.SaveStates(ctx, p)
+}
+
+func (tx *Tx) startActions(ctx context.Context, env model.EnvironmentID, actions []model.Action) error {
+	if len(actions) == 0 {
+		return nil
+	}
+	p := sqlgen.StartActionsParams{Environment: env.UUID}
+	var logs logColumns
+	for i := range actions {
+		a := &actions[i]
+		p.Ids = append(p.Ids, a.ID.UUID)
+		p.Versions = append(p.Versions, int32Of(a.Version))
+		p.Resources = append(p.Resources, string(a.Resource))
+		p.Kinds = append(p.Kinds, string(a.Kind))
+		p.Reasons = append(p.Reasons, text(a.Reason))
+		p.StartedAt = append(p.StartedAt, a.StartedAt)
+		p.Traces = append(p.Traces, text(string(a.Trace)))
+	}
+	began, err := tx.StartActions(ctx, p)
+	if err != nil {
+		return err
+	}
+	fresh := idSet(began)
+	for i := range actions {
+		if _, ok := fresh[actions[i].ID.UUID]; ok {
+			logs.add(actions[i].ID, actions[i].Log)
+		}
+	}
+	return logs.insert(ctx, tx)
+}
+
+func idSet(ids []uuid.UUID) map[uuid.UUID]struct{} {
+	set := make(map[uuid.UUID]struct{}, len(ids))
+	for _, id := range ids {
+		set[id] = struct{}{}
+	}
+	return set
+}
+
+func (tx *Tx) abandonActions(ctx context.Context, env model.EnvironmentID, tasks []model.TaskID, now time.Time) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	ids := make([]uuid.UUID, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.UUID
+	}
+	closed, err := tx.AbandonActions(ctx, now, ids, env.UUID)
+	if err != nil {
+		return err
+	}
+	var logs logColumns
+	for _, id := range closed {
+		logs.add(model.TaskID{UUID: id}, []model.LogLine{{
+			Level: model.LevelWarning, Time: now,
+			Message: "The agent or the server was lost before it reported how this ended; the resource will be looked at again",
+		}})
+	}
+	return logs.insert(ctx, tx)
+}
+
+// logColumns are rows of action_log, column by column.
+type logColumns struct {
+	actions                  []uuid.UUID
+	levels, messages, kwargs []string
+	times                    []time.Time
+}
+
+func (c *logColumns) add(action model.TaskID, lines []model.LogLine) {
+	for _, l := range lines {
+		kwargs := "{}"
+		if len(l.Kwargs) > 0 && json.Valid(l.Kwargs) {
+			kwargs = string(l.Kwargs)
+		}
+		c.actions = append(c.actions, action.UUID)
+		c.levels = append(c.levels, cmp.Or(string(l.Level), string(model.LevelInfo)))
+		c.messages = append(c.messages, text(l.Message))
+		c.kwargs = append(c.kwargs, text(kwargs))
+		c.times = append(c.times, l.Time)
+	}
+}
+
+func (c *logColumns) insert(ctx context.Context, tx *Tx) error {
+	if len(c.actions) == 0 {
+		return nil
+	}
+	return tx.AppendLogs(ctx, sqlgen.AppendLogsParams{Actions: c.actions, Levels: c.levels, Messages: c.messages, Kwargs: c.kwargs, LoggedAt: c.times})
+}
+
+// actionKind is the kind of action that a task makes.
+func actionKind(k model.TaskKind) model.ActionKind {
+	switch k {
+	case model.TaskDeploy, model.TaskRepair:
+		return model.ActionDeploy
+	case model.TaskDryRun:
+		return model.ActionDryRun
+	case model.TaskFacts:
+		return model.ActionGetFact
+	}
+	return model.ActionOther
+}
+
+// finishActions stores results and returns those that were not stored before.
+func (tx *Tx) finishActions(ctx context.Context, env model.EnvironmentID, results []model.Result) ([]*model.Result, error) {
+	if len(results) == 0 {
+		return nil, nil
+	}
+	p := sqlgen.FinishActionsParams{Environment: env.UUID}
+	byTask := make(map[uuid.UUID]*model.Result, len(results))
+	for i := range results {
+		r := &results[i]
+		if _, twice := byTask[r.Task.UUID]; twice {
+			continue
+		}
+		byTask[r.Task.UUID] = r
+		changes, err := encode(r.Changes, "{}")
+		if err != nil {
+			return nil, err
+		}
+		p.Ids = append(p.Ids, r.Task.UUID)
+		p.Versions = append(p.Versions, int32Of(r.Version))
+		p.Resources = append(p.Resources, string(r.Resource))
+		p.Kinds = append(p.Kinds, string(actionKind(r.Kind)))
+		p.StartedAt = append(p.StartedAt, r.StartedAt)
+		p.FinishedAt = append(p.FinishedAt, r.FinishedAt)
+		p.Outcomes = append(p.Outcomes, string(r.Outcome))
+		p.Changes = append(p.Changes, string(r.Change))
+		p.Diffs = append(p.Diffs, string(changes))
+		p.Traces = append(p.Traces, text(string(r.Trace)))
+		p.Codes = append(p.Codes, text(r.Code))
+	}
+	ids, err := tx.FinishActions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	var logs logColumns
+	fresh := make([]*model.Result, 0, len(ids))
+	for _, id := range ids {
+		r := byTask[id]
+		fresh = append(fresh, r)
+		logs.add(r.Task, r.Log)
+	}
+	return fresh, logs.insert(ctx, tx)
+}
+
+// saveFacts stores the facts of new results, resolves the unknowns that waited for them, and queues the compile that uses them.
+func (tx *Tx) saveFacts(ctx context.Context, env model.EnvironmentID, results []*model.Result, now time.Time) error {
+	type key struct{ resource, name string }
+	facts := map[key]model.Fact{}
+	var (
+		purged []string
+		trace  model.TraceID
+	)
+	for _, r := range results {
+		if r.Change == model.ChangePurged && r.Outcome == model.OutcomeDeployed {
+			purged = append(purged, string(r.Resource))
+		}
+		for _, f := range r.Facts {
+			facts[key{string(r.Resource), text(f.Name)}] = f
+			trace = r.Trace
+		}
+	}
+	if len(purged) > 0 {
+		if err := tx.DeleteFactsOf(ctx, env.UUID, purged); err != nil {
+			return err
+		}
+	}
+	if len(facts) == 0 {
+		return nil
+	}
+	keys := make([]key, 0, len(facts))
+	for k := range facts {
+		if k.name != "" {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.resource, b.resource), cmp.Compare(a.name, b.name))
+	})
+	p := sqlgen.SaveFactsParams{Environment: env.UUID, Now: now}
+	for _, k := range keys {
+		p.Ids = append(p.Ids, newID())
+		p.Names = append(p.Names, k.name)
+		p.Resources = append(p.Resources, k.resource)
+		p.Values = append(p.Values, text(facts[k].Value))
+		p.Expires = append(p.Expires, facts[k].Expires)
+	}
+	stored, err := tx.StoredFacts(ctx, p.Names, p.Resources, env.UUID)
+	if err != nil {
+		return err
+	}
+	known := make(map[key]string, len(stored))
+	for _, f := range stored {
+		known[key{f.ResourceID, f.Name}] = f.Value
+	}
+	if err := tx.SaveFacts(ctx, p); err != nil {
+		return err
+	}
+	// Only news can make something known: otherwise a model that asks in vain would be compiled for ever.
+	var names, resources, shown []string
+	for i, k := range keys {
+		if value, ok := known[k]; !ok || value != p.Values[i] {
+			names, resources, shown = append(names, k.name), append(resources, k.resource), append(shown, k.resource+"/"+k.name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	tx.hint(model.TopicParameter, env, "")
+	resolved, err := tx.ResolveUnknowns(ctx, env.UUID, names, resources)
+	if err != nil || resolved == 0 {
+		return err
+	}
+	row, err := tx.GetEnvironment(ctx, env.UUID)
+	if err != nil {
+		return err
+	}
+	e, err := environmentOf(row)
+	if err != nil || !SettingsOf(e.Settings).ServerCompile {
+		return err
+	}
+	_, err = tx.follow(ctx, factJob(env, now, trace, shown))
+	return err
+}
+
+// PendingCommands lists commands that were not finished, oldest first.
+func (s *Store) PendingCommands(ctx context.Context, env model.EnvironmentID) ([]model.Command, error) {
+	rows, err := s.read().PendingCommands(ctx, env.UUID)
+	if err != nil {
+		return nil, classify(err)
+	}
+	out := make([]model.Command, len(rows))
+	for i, r := range rows {
+		out[i] = model.Command{
+			ID: model.CommandID{UUID: r.ID}, Environment: env, Kind: model.CommandKind(r.Kind), Agents: strs[model.AgentName](r.Agents),
+			Resources: strs[model.ResourceID](r.Resources), Version: int(r.Version), DryRun: model.DryRunID{UUID: uuidOf(r.Dryrun)},
+			Reason: r.Reason, Actor: r.Actor, Trace: model.TraceID(r.Trace), CreatedAt: r.CreatedAt.UTC(),
+		}
+	}
+	return out, nil
+}
+
+// EnqueueCommand stores a command with the id given. A command of that id that is already there is left as it is.
+// [model.ErrNotFound]: no such environment.
+func (s *Store) EnqueueCommand(ctx context.Context, c model.Command) error {
+	return s.InTx(ctx, func(tx *Tx) error {
+		if err := mustExist(ctx, tx.Queries, c.Environment); err != nil {
+			return err
+		}
+		return tx.enqueue(ctx, c)
+	})
+}
+
+func (tx *Tx) enqueue(ctx context.Context, c model.Command) error {
+	n, err := tx.InsertCommand(ctx, sqlgen.InsertCommandParams{
+		ID: c.ID.UUID, Environment: c.Environment.UUID, Kind: string(c.Kind), Agents: strs[string](c.Agents), Resources: strs[string](c.Resources),
+		Version: int32Of(c.Version), Dryrun: uuidOrNil(c.DryRun.UUID), Reason: text(c.Reason), Actor: text(c.Actor), Trace: text(string(c.Trace)),
+		CreatedAt: c.CreatedAt,
+	})
+	if err == nil && n > 0 {
+		tx.hint(model.TopicCommand, c.Environment, c.ID.String())
+	}
+	return err
+}
+
+// SaveDryRunResults stores what a dry run found, under the lease; a resource counts once. [model.ErrFenced]; [model.ErrNotFound].
+func (s *Store) SaveDryRunResults(ctx context.Context, lease model.Lease, dryRun model.DryRunID, results []model.DryRunResult) error {
+	return s.InTx(ctx, func(tx *Tx) error {
+		if err := tx.fence(ctx, lease); err != nil {
+			return err
+		}
+		if _, err := tx.LockDryRun(ctx, dryRun.UUID, lease.Environment.UUID); err != nil {
+			return notFound(err, "dry run %s", dryRun)
+		}
+		p := sqlgen.InsertDryRunResultsParams{Dryrun: dryRun.UUID}
+		for _, r := range results {
+			changes, err := encode(r.Changes, "{}")
+			if err != nil {
+				return err
+			}
+			p.Resources = append(p.Resources, string(r.Resource))
+			p.Statuses = append(p.Statuses, string(r.Status))
+			p.Changes = append(p.Changes, string(changes))
+			p.Messages = append(p.Messages, text(r.Message))
+		}
+		n, err := tx.InsertDryRunResults(ctx, p)
+		if err != nil {
+			return err
+		}
+		tx.hint(model.TopicDryRun, lease.Environment, dryRun.String())
+		return tx.CountDownDryRun(ctx, int32Of(int(n)), dryRun.UUID)
+	})
+}
+
+// CreateDryRun stores a dry run of a version (command.Version, command.DryRun) and its command in one transaction.
+// [model.ErrNotFound]: no such version; [model.ErrConflict]: the environment is halted.
+func (s *Store) CreateDryRun(ctx context.Context, command model.Command) (model.DryRun, error) {
+	var out model.DryRun
+	err := s.InTx(ctx, func(tx *Tx) error {
+		e, err := tx.LockEnvironment(ctx, command.Environment.UUID)
+		if err != nil {
+			return notFound(err, "environment %s", command.Environment)
+		}
+		v, err := tx.GetVersion(ctx, e.ID, int32Of(command.Version))
+		if err != nil {
+			return notFound(err, "version %d of environment %s", command.Version, command.Environment)
+		}
+		if e.Halted {
+			return fmt.Errorf("environment %s is halted; resume it first: %w", command.Environment, model.ErrConflict)
+		}
+		if err := tx.InsertDryRun(ctx, sqlgen.InsertDryRunParams{
+			ID: command.DryRun.UUID, Environment: e.ID, Version: v.Number, CreatedAt: command.CreatedAt, Total: v.Resources,
+		}); err != nil {
+			return conflict(err, "dry run %s exists already", command.DryRun)
+		}
+		out = model.DryRun{
+			ID: command.DryRun, Environment: command.Environment, Version: command.Version, Date: command.CreatedAt.UTC(),
+			Total: int(v.Resources), Todo: int(v.Resources),
+		}
+		tx.hint(model.TopicDryRun, command.Environment, command.DryRun.String())
+		return tx.enqueue(ctx, command)
+	})
+	return out, err
+}
+
+func dryRunOf(r sqlgen.Dryrun) model.DryRun {
+	return model.DryRun{
+		ID: model.DryRunID{UUID: r.ID}, Environment: model.EnvironmentID{UUID: r.Environment}, Version: int(r.Version), Date: r.CreatedAt.UTC(),
+		Total: int(r.Total), Todo: int(r.Todo),
+	}
+}
+
+// DryRuns lists dry runs, newest first; of all versions when version is 0.
+func (s *Store) DryRuns(ctx context.Context, env model.EnvironmentID, version int) ([]model.DryRun, error) {
+	rows, err := s.read().ListDryRuns(ctx, env.UUID, int32Of(version))
+	if err != nil {
+		return nil, classify(err)
+	}
+	out := make([]model.DryRun, len(rows))
+	for i, r := range rows {
+		out[i] = dryRunOf(r)
+	}
+	return out, nil
+}
+
+// DryRunReport returns a dry run and what it has found so far, by resource id, or [model.ErrNotFound].
+func (s *Store) DryRunReport(ctx context.Context, env model.EnvironmentID, id model.DryRunID) (model.DryRun, []model.DryRunResult, error) {
+	var (
+		run     model.DryRun
+		results []model.DryRunResult
+	)
+	err := s.inSnapshot(ctx, func(tx *Tx) error {
+		r, err := tx.GetDryRun(ctx, env.UUID, id.UUID)
+		if err != nil {
+			return notFound(err, "dry run %s in environment %s", id, env)
+		}
+		run = dryRunOf(r)
+		rows, err := tx.DryRunResults(ctx, id.UUID)
+		if err != nil {
+			return err
+		}
+		results = make([]model.DryRunResult, len(rows))
+		for i, row := range rows {
+			results[i] = model.DryRunResult{DryRun: id, Resource: model.ResourceID(row.ResourceID), Status: model.DiffStatus(row.Status), Message: row.Message}
+			if err := decode(row.Changes, &results[i].Changes, "the changes of "+row.ResourceID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return run, results, err
+}

@@ -1,0 +1,155 @@
+-- Takes a free or expired lease, or prolongs one's own. The token grows when the owner changes.
+-- name: AcquireLease :one
+INSERT INTO lease AS l (environment, owner, token, expires_at) VALUES (@environment, @owner, 1, @expires_at::timestamptz)
+ON CONFLICT (environment) DO UPDATE
+SET owner = excluded.owner, expires_at = excluded.expires_at, token = CASE WHEN l.owner = excluded.owner THEN l.token ELSE l.token + 1 END
+WHERE l.owner = excluded.owner OR l.expires_at IS NULL OR l.expires_at <= @now::timestamptz
+RETURNING token;
+
+-- name: ReleaseLease :execrows
+UPDATE lease SET owner = '', expires_at = NULL WHERE environment = @environment AND token = @token AND owner = @owner;
+
+-- A share lock: a new owner waits for the writes of the old one, and afterwards the old one's are refused.
+-- name: CheckLease :one
+SELECT token FROM lease WHERE environment = @environment FOR SHARE;
+
+-- name: SetProcessed :exec
+UPDATE lease SET processed = @processed WHERE environment = @environment;
+
+-- name: GetProcessed :one
+SELECT coalesce((SELECT processed FROM lease WHERE environment = @environment), 0)::integer;
+
+-- name: SchedulableEnvironments :many
+SELECT e.id FROM environment e
+WHERE NOT e.halted AND EXISTS (SELECT 1 FROM version v WHERE v.environment = e.id AND v.released_at IS NOT NULL)
+ORDER BY e.id;
+
+-- name: ListStates :many
+SELECT resource_id, compliance, last_run, blocked, deploying, intent_hash, deployed_hash, deployed_version, last_outcome, last_run_at,
+    last_success, last_produced_events, orphaned_after, failures
+FROM resource_state WHERE environment = @environment ORDER BY resource_id;
+
+-- name: SaveStates :exec
+INSERT INTO resource_state (environment, resource_id, type, agent, value, compliance, last_run, blocked, deploying, intent_hash, deployed_hash,
+    deployed_version, last_outcome, last_run_at, last_success, last_produced_events, orphaned_after, failures)
+SELECT @environment::uuid, u.resource_id, u.type, u.agent, u.value, u.compliance, u.last_run, u.blocked, u.deploying, u.intent_hash, u.deployed_hash,
+    u.deployed_version, u.last_outcome, nullif(u.last_run_at, @no_time::timestamptz), nullif(u.last_success, @no_time::timestamptz),
+    nullif(u.last_produced_events, @no_time::timestamptz), u.orphaned_after, u.failures
+FROM (SELECT unnest(@ids::text[]) AS resource_id, unnest(@types::text[]) AS type, unnest(@agents::text[]) AS agent, unnest(@values::text[]) AS value,
+        unnest(@compliances::text[]) AS compliance, unnest(@last_runs::text[]) AS last_run, unnest(@blocked::text[]) AS blocked,
+        unnest(@deploying::boolean[]) AS deploying, unnest(@intent_hashes::text[]) AS intent_hash,
+        unnest(@deployed_hashes::text[]) AS deployed_hash, unnest(@deployed_versions::integer[]) AS deployed_version,
+        unnest(@last_outcomes::text[]) AS last_outcome, unnest(@run_times::timestamptz[]) AS last_run_at,
+        unnest(@success_times::timestamptz[]) AS last_success, unnest(@event_times::timestamptz[]) AS last_produced_events,
+        unnest(@orphaned_afters::integer[]) AS orphaned_after, unnest(@failure_counts::integer[]) AS failures) u
+ON CONFLICT (environment, resource_id) DO UPDATE
+SET compliance = excluded.compliance, last_run = excluded.last_run, blocked = excluded.blocked, deploying = excluded.deploying,
+    intent_hash = excluded.intent_hash, deployed_hash = excluded.deployed_hash, deployed_version = excluded.deployed_version,
+    last_outcome = excluded.last_outcome, last_run_at = excluded.last_run_at, last_success = excluded.last_success,
+    last_produced_events = excluded.last_produced_events, orphaned_after = excluded.orphaned_after, failures = excluded.failures;
+
+-- name: StartActions :many
+INSERT INTO action (id, environment, version, resource_id, kind, reason, started_at, outcome, change, changes, trace, code)
+SELECT unnest(@ids::uuid[]), @environment::uuid, unnest(@versions::integer[]), unnest(@resources::text[]), unnest(@kinds::text[]),
+    unnest(@reasons::text[]), unnest(@started_at::timestamptz[]), '', '', '{}', unnest(@traces::text[]), ''
+ON CONFLICT (id) DO NOTHING
+RETURNING id;
+
+-- Ends actions, inserting those that were never seen to begin. It returns those that had no end yet, or only the one that was
+-- assumed when their agent was lost: only their logs and facts are to be stored.
+-- name: FinishActions :many
+INSERT INTO action AS a (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code)
+SELECT u.id, @environment::uuid, u.version, u.resource_id, u.kind, '', u.started_at, u.finished_at, u.outcome, u.change, u.changes, u.trace, u.code
+FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@versions::integer[]) AS version, unnest(@resources::text[]) AS resource_id,
+        unnest(@kinds::text[]) AS kind, unnest(@started_at::timestamptz[]) AS started_at, unnest(@finished_at::timestamptz[]) AS finished_at,
+        unnest(@outcomes::text[]) AS outcome, unnest(@changes::text[]) AS change, unnest(@diffs::text[])::json AS changes,
+        unnest(@traces::text[]) AS trace, unnest(@codes::text[]) AS code) u
+ON CONFLICT (id) DO UPDATE
+SET finished_at = excluded.finished_at, outcome = excluded.outcome, change = excluded.change, changes = excluded.changes, code = excluded.code
+WHERE a.environment = excluded.environment AND (a.finished_at IS NULL OR a.code = 'agent-lost')
+RETURNING a.id;
+
+-- name: AppendLogs :exec
+INSERT INTO action_log (action, level, message, kwargs, logged_at)
+SELECT unnest(@actions::uuid[]), unnest(@levels::text[]), unnest(@messages::text[]), unnest(@kwargs::text[])::json, unnest(@logged_at::timestamptz[]);
+
+-- name: AbandonActions :many
+UPDATE action SET finished_at = @now::timestamptz, outcome = 'failed', code = 'agent-lost'
+WHERE id = ANY(@ids::uuid[]) AND environment = @environment AND finished_at IS NULL
+RETURNING id;
+
+-- name: SaveFacts :exec
+INSERT INTO parameter (id, environment, name, resource_id, value, source, updated_at, metadata, expires)
+SELECT u.id, @environment::uuid, u.name, u.resource_id, u.value, 'fact', @now::timestamptz, '{}', u.expires
+FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@names::text[]) AS name, unnest(@resources::text[]) AS resource_id, unnest(@values::text[]) AS value,
+        unnest(@expires::boolean[]) AS expires) u
+ON CONFLICT (environment, resource_id, name) DO UPDATE
+SET value = excluded.value, updated_at = excluded.updated_at, expires = excluded.expires;
+
+-- Unknown inputs that the facts make known; their compile is to be repeated.
+-- name: ResolveUnknowns :execrows
+UPDATE unknown n SET resolved = true
+FROM (SELECT unnest(@names::text[]) AS name, unnest(@resources::text[]) AS resource_id) u
+WHERE n.environment = @environment AND NOT n.resolved AND n.name = u.name AND n.resource_id = u.resource_id;
+
+-- name: DeleteFactsOf :exec
+DELETE FROM parameter WHERE environment = @environment AND resource_id = ANY(@resources::text[]);
+
+-- name: FinishCommands :exec
+UPDATE command SET done_at = @now::timestamptz WHERE environment = @environment AND id = ANY(@ids::uuid[]) AND done_at IS NULL;
+
+-- name: PendingCommands :many
+SELECT * FROM command WHERE environment = @environment AND done_at IS NULL ORDER BY created_at, id;
+
+-- name: InsertCommand :execrows
+INSERT INTO command (id, environment, kind, agents, resources, version, dryrun, reason, actor, trace, created_at)
+VALUES (@id, @environment, @kind, @agents, @resources, @version, sqlc.narg('dryrun'), @reason, @actor, @trace, @created_at)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: LockDryRun :one
+SELECT * FROM dryrun WHERE id = @id AND environment = @environment FOR NO KEY UPDATE;
+
+-- name: InsertDryRunResults :execrows
+INSERT INTO dryrun_resource (dryrun, resource_id, status, changes, message)
+SELECT @dryrun::uuid, unnest(@resources::text[]), unnest(@statuses::text[]), unnest(@changes::text[])::json, unnest(@messages::text[])
+ON CONFLICT DO NOTHING;
+
+-- name: CountDownDryRun :exec
+UPDATE dryrun SET todo = greatest(0, todo - @done::integer) WHERE id = @id;
+
+-- name: InsertDryRun :exec
+INSERT INTO dryrun (id, environment, version, created_at, total, todo) VALUES (@id, @environment, @version, @created_at, @total, @total);
+
+-- name: ListDryRuns :many
+SELECT * FROM dryrun WHERE environment = @environment AND (@version::integer = 0 OR version = @version::integer) ORDER BY created_at DESC, id DESC;
+
+-- name: GetDryRun :one
+SELECT * FROM dryrun WHERE environment = @environment AND id = @id;
+
+-- name: DryRunResults :many
+SELECT * FROM dryrun_resource WHERE dryrun = @dryrun ORDER BY resource_id;
+
+-- name: PausedAgents :many
+SELECT name FROM agent WHERE environment = @environment AND (paused OR @halted::boolean);
+
+-- name: PurgeActions :execrows
+DELETE FROM action WHERE environment = @environment AND finished_at IS NOT NULL AND started_at < @before::timestamptz;
+
+-- name: PurgeCommands :execrows
+DELETE FROM command WHERE environment = @environment AND done_at IS NOT NULL AND created_at < @before::timestamptz;
+
+-- name: PurgeNotifications :execrows
+DELETE FROM notification WHERE environment = @environment AND created_at < @before::timestamptz;
+
+-- name: PurgeSessions :execrows
+DELETE FROM agent_session WHERE environment = @environment AND lost_at < @before::timestamptz;
+
+-- name: PurgeDeliveries :execrows
+DELETE FROM delivery WHERE finished_at IS NOT NULL AND received_at < @before::timestamptz;
+
+-- Which of some facts are stored already, with their values.
+-- name: StoredFacts :many
+SELECT p.resource_id, p.name, p.value
+FROM parameter p JOIN (SELECT unnest(@names::text[]) AS name, unnest(@resources::text[]) AS resource_id) u
+  ON p.name = u.name AND p.resource_id = u.resource_id
+WHERE p.environment = @environment;

@@ -1,0 +1,834 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/intendant/intendant/model"
+	"github.com/intendant/intendant/store/sqlgen"
+)
+
+// untilFurther is the end of an interval that has none yet.
+const untilFurther = 1<<31 - 1
+
+// requiresSeparator joins requirements on their way into the database; ids must not contain it.
+const requiresSeparator = "\x1f"
+
+// ReserveVersion increments the version counter of an environment and returns it, or fails with [model.ErrNotFound].
+func (s *Store) ReserveVersion(ctx context.Context, env model.EnvironmentID) (number int, err error) {
+	err = s.InTx(ctx, func(tx *Tx) error {
+		n, err := tx.NextVersionNumber(ctx, env.UUID)
+		if err != nil {
+			return notFound(err, "environment %s", env)
+		}
+		number = int(n)
+		return nil
+	})
+	return number, err
+}
+
+// StoreVersion stores an uploaded desired state under its Number (0: the next one) with its files, and releases it if release
+// is set. It returns the number. [model.ErrNotFound]: no such environment; [model.ErrConflict]: the number is in use;
+// [model.ErrInvalid]: the number was never reserved, a requirement is not in the state, a resource comes twice or its id is
+// malformed.
+func (s *Store) StoreVersion(ctx context.Context, state model.DesiredState, release bool, now time.Time) (number int, err error) {
+	err = s.InTx(ctx, func(tx *Tx) error {
+		row, err := tx.LockEnvironment(ctx, state.Environment.UUID)
+		if err != nil {
+			return notFound(err, "environment %s", state.Environment)
+		}
+		e, err := environmentOf(row)
+		if err != nil {
+			return err
+		}
+		number, err = s.storeVersion(ctx, tx, e, state, release, now)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("storing a version: %w", err)
+	}
+	return number, nil
+}
+
+// change is what a new version does to the one before it.
+type change struct {
+	fingerprints map[model.ResourceID]uint64
+	// put are indexes of intents that are new or differ; added says how many of them are new.
+	put   []int
+	added int
+	// removed are the resources that the new version has not.
+	removed []model.ResourceID
+}
+
+// storeVersion stores a desired state in an environment whose row is locked.
+func (s *Store) storeVersion(ctx context.Context, tx *Tx, e model.Environment, state model.DesiredState, release bool, now time.Time) (int, error) {
+	number := state.Number
+	if number == 0 {
+		n, err := tx.NextVersionNumber(ctx, e.ID.UUID)
+		if err != nil {
+			return 0, err
+		}
+		number = int(n)
+	} else if number < 0 || number > e.LastVersion {
+		return 0, fmt.Errorf("version %d was never reserved (the last reserved one is %d): %w", number, e.LastVersion, model.ErrInvalid)
+	}
+	near, err := tx.VersionNeighbours(ctx, e.ID.UUID, int32Of(number))
+	if err != nil {
+		return 0, err
+	}
+	if near.Taken || near.Used {
+		return 0, fmt.Errorf("version %d is or was in use: %w", number, model.ErrConflict)
+	}
+	state.Intents = slices.Clone(state.Intents) // the caller's are not to be marked
+	undeployable, blocked, err := blockDependants(state.Intents)
+	if err != nil {
+		return 0, err
+	}
+	diff, err := s.changes(ctx, tx, e.ID, number, int(near.Previous), near.Next == 0, state.Intents)
+	if err != nil {
+		return 0, err
+	}
+	if err := tx.writeIntervals(ctx, e.ID, number, int(near.Next), state.Intents, diff); err != nil {
+		return 0, err
+	}
+	if err := tx.writeVersion(ctx, e.ID, number, state, diff, undeployable, blocked, now); err != nil {
+		return 0, err
+	}
+	if near.Next == 0 {
+		tx.onCommit = append(tx.onCommit, func() { s.contents.put(e.ID, number, diff.fingerprints) })
+	}
+	tx.hint(model.TopicVersionStored, e.ID, fmt.Sprint(number))
+	if release {
+		if err := tx.release(ctx, e.ID, number, now); err != nil {
+			return 0, err
+		}
+	}
+	return number, nil
+}
+
+// blockDependants marks the intents that require, transitively, an undefined one, and checks ids and requirements. It
+// returns the undefined and the blocked resources, sorted.
+func blockDependants(intents []model.Intent) (undeployable, blocked []model.ResourceID, err error) {
+	index := make(map[model.ResourceID]int, len(intents))
+	for i := range intents {
+		in := &intents[i]
+		if _, twice := index[in.Resource]; twice {
+			return nil, nil, fmt.Errorf("resource %s comes twice: %w", in.Resource, model.ErrInvalid)
+		}
+		index[in.Resource] = i
+		in.Blocked = false
+		if in.Undefined {
+			undeployable = append(undeployable, in.Resource)
+		}
+	}
+	var missing []string
+	dependants := make(map[int][]int)
+	for i := range intents {
+		for _, r := range intents[i].Requires {
+			to, ok := index[r]
+			if !ok {
+				missing = append(missing, string(r))
+				continue
+			}
+			if len(undeployable) > 0 {
+				dependants[to] = append(dependants[to], i)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		missing = slices.Compact(missing)
+		return nil, nil, fmt.Errorf("required resources are not part of the version: %s: %w", strings.Join(missing, ", "), model.ErrInvalid)
+	}
+	todo := make([]int, 0, len(undeployable))
+	for _, r := range undeployable {
+		todo = append(todo, index[r])
+	}
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, d := range dependants[i] {
+			if in := &intents[d]; !in.Blocked && !in.Undefined {
+				in.Blocked = true
+				blocked = append(blocked, in.Resource)
+				todo = append(todo, d)
+			}
+		}
+	}
+	slices.Sort(undeployable)
+	slices.Sort(blocked)
+	return undeployable, blocked, nil
+}
+
+// changes finds what a state changes in the version before it, by the cache or else by the hashes in the database.
+func (s *Store) changes(ctx context.Context, tx *Tx, env model.EnvironmentID, number, previous int, newest bool, intents []model.Intent) (change, error) {
+	c := change{fingerprints: make(map[model.ResourceID]uint64, len(intents))}
+	var h maphash.Hash
+	for i := range intents {
+		c.fingerprints[intents[i].Resource] = fingerprint(&h, &intents[i])
+	}
+	if newest {
+		if old := s.contents.of(env, previous); old != nil || previous == 0 {
+			for i := range intents {
+				id := intents[i].Resource
+				was, known := old[id]
+				if !known {
+					c.added++
+				}
+				if !known || was != c.fingerprints[id] {
+					c.put = append(c.put, i)
+				}
+			}
+			for id := range old {
+				if _, still := c.fingerprints[id]; !still {
+					c.removed = append(c.removed, id)
+				}
+			}
+			slices.Sort(c.removed)
+			return c, nil
+		}
+	}
+	type stored struct {
+		body    bodyKey
+		blocked bool
+	}
+	rows, err := tx.VersionFingerprints(ctx, env.UUID, int32Of(number))
+	if err != nil {
+		return change{}, err
+	}
+	old := make(map[model.ResourceID]stored, len(rows))
+	for _, r := range rows {
+		id := model.ResourceID(r.ResourceID)
+		old[id] = stored{body: bodyKey(r.Body), blocked: r.Blocked}
+		if _, still := c.fingerprints[id]; !still {
+			c.removed = append(c.removed, id)
+		}
+	}
+	for i := range intents {
+		was, known := old[intents[i].Resource]
+		if !known {
+			c.added++
+		}
+		if !known || was.blocked != intents[i].Blocked || was.body != model.BodyHash(intents[i]) {
+			c.put = append(c.put, i)
+		}
+	}
+	slices.Sort(c.removed)
+	return c, nil
+}
+
+// intervalColumns are rows of resource_interval, column by column.
+type intervalColumns struct {
+	agents, hashes, ids, types, values []string
+	blocked                            []bool
+	bodies                             [][]byte
+	untils                             []int32
+}
+
+func (c *intervalColumns) insert(ctx context.Context, tx *Tx, env model.EnvironmentID, from int) error {
+	if len(c.ids) == 0 {
+		return nil
+	}
+	return tx.InsertIntervals(ctx, sqlgen.InsertIntervalsParams{
+		Environment: env.UUID, Ids: c.ids, Number: int32Of(from), Untils: c.untils, Types: c.types, Agents: c.agents, Values: c.values,
+		AttributeHashes: c.hashes, Bodies: c.bodies, Blocked: c.blocked,
+	})
+}
+
+// writeIntervals writes what changes: new bodies, the ends of old intervals, and new intervals. next is the version above, 0
+// when there is none.
+func (tx *Tx) writeIntervals(ctx context.Context, env model.EnvironmentID, number, next int, intents []model.Intent, diff change) error {
+	until := untilFurther
+	if next != 0 {
+		until = next
+	}
+	var rows intervalColumns
+	bodies := sqlgen.InsertBodiesParams{Environment: env.UUID}
+	agents := map[string]struct{}{}
+	written := make(map[bodyKey]struct{}, len(diff.put))
+	for _, i := range diff.put {
+		in := &intents[i]
+		typ, agent, value, ok := splitID(in.Resource)
+		if !ok || strings.Contains(string(in.Resource), requiresSeparator) || text(string(in.Resource)) != string(in.Resource) {
+			return fmt.Errorf("resource id %q is not of the form ns::Type[agent,attribute=value]: %w", in.Resource, model.ErrInvalid)
+		}
+		body := model.BodyHash(*in)
+		rows.ids = append(rows.ids, string(in.Resource))
+		rows.types = append(rows.types, typ)
+		rows.agents = append(rows.agents, agent)
+		rows.values = append(rows.values, value)
+		rows.hashes = append(rows.hashes, in.AttributeHash)
+		rows.bodies = append(rows.bodies, body[:])
+		rows.blocked = append(rows.blocked, in.Blocked)
+		rows.untils = append(rows.untils, int32Of(until))
+		agents[agent] = struct{}{}
+		if _, twice := written[body]; twice {
+			continue
+		}
+		written[body] = struct{}{}
+		bodies.Hashes = append(bodies.Hashes, body[:])
+		bodies.Attributes = append(bodies.Attributes, string(in.Attributes))
+		bodies.Requires = append(bodies.Requires, strings.Join(strs[string](in.Requires), requiresSeparator))
+		bodies.Sets = append(bodies.Sets, text(in.Set))
+		bodies.Undefined = append(bodies.Undefined, in.Undefined)
+	}
+	if len(bodies.Hashes) > 0 {
+		if err := tx.InsertBodies(ctx, bodies); err != nil {
+			return err
+		}
+	}
+	if old := len(diff.put) - diff.added + len(diff.removed); old > 0 {
+		touched := append(slices.Clone(rows.ids), strs[string](diff.removed)...)
+		beyond, err := tx.intervalsBeyond(ctx, env, number, next, touched)
+		if err != nil {
+			return err
+		}
+		if err := tx.CloseIntervals(ctx, int32Of(number), env.UUID, touched); err != nil {
+			return err
+		}
+		if err := beyond.insert(ctx, tx, env, next); err != nil {
+			return err
+		}
+	}
+	if err := rows.insert(ctx, tx, env, number); err != nil {
+		return err
+	}
+	names := make([]string, 0, len(agents))
+	for name := range agents {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		return nil
+	}
+	made, err := tx.EnsureAgents(ctx, env.UUID, names)
+	if made > 0 {
+		tx.hint(model.TopicAgentChanged, env, "")
+	}
+	return err
+}
+
+// intervalsBeyond are the parts of intervals, which are about to be cut at number, that later versions go on to have.
+func (tx *Tx) intervalsBeyond(ctx context.Context, env model.EnvironmentID, number, next int, ids []string) (intervalColumns, error) {
+	var c intervalColumns
+	if next == 0 {
+		return c, nil
+	}
+	rows, err := tx.IntervalsBeyond(ctx, sqlgen.IntervalsBeyondParams{Environment: env.UUID, Ids: ids, Number: int32Of(number), Next: int32Of(next)})
+	if err != nil {
+		return c, err
+	}
+	for _, r := range rows {
+		c.ids = append(c.ids, r.ResourceID)
+		c.types = append(c.types, r.Type)
+		c.agents = append(c.agents, r.Agent)
+		c.values = append(c.values, r.Value)
+		c.hashes = append(c.hashes, r.AttributeHash)
+		c.bodies = append(c.bodies, r.Body)
+		c.blocked = append(c.blocked, r.Blocked)
+		c.untils = append(c.untils, r.UntilVersion)
+	}
+	return c, nil
+}
+
+// writeVersion writes the version's own row, its unknowns and files, and the action that says it was stored.
+func (tx *Tx) writeVersion(ctx context.Context, env model.EnvironmentID, number int, state model.DesiredState, diff change, undeployable, blocked []model.ResourceID, now time.Time) error {
+	metadata, err := encode(state.Metadata, "{}")
+	if err != nil {
+		return err
+	}
+	rev := state.Revision
+	if err := tx.InsertVersion(ctx, sqlgen.InsertVersionParams{
+		Environment: env.UUID, Number: int32Of(number), CreatedAt: now, Resources: int32Of(len(state.Intents)), Added: int32Of(diff.added),
+		Changed: int32Of(len(diff.put) - diff.added), Removed: int32Of(len(diff.removed)), Digest: text(state.Digest), Metadata: metadata,
+		Job: uuidOrNil(state.Job.UUID), RevisionRepository: string(rev.Repository), RevisionRef: text(rev.Ref), RevisionCommit: text(rev.Commit),
+		RevisionAuthor: text(rev.Author), RevisionMessage: text(rev.Message), RevisionCommittedAt: timeOrNil(rev.CommittedAt),
+		Trace: text(string(state.Trace)), ResourceSets: strs[string](state.ResourceSets), Undeployable: strs[string](undeployable),
+		Blocked: strs[string](blocked),
+	}); err != nil {
+		return err
+	}
+	if len(state.Unknowns) > 0 {
+		p := sqlgen.InsertUnknownsParams{Environment: env.UUID, Version: int32Of(number)}
+		for _, u := range state.Unknowns {
+			p.Resources = append(p.Resources, text(u.Resource))
+			p.Names = append(p.Names, text(u.Name))
+			p.Sources = append(p.Sources, text(u.Source))
+		}
+		if err := tx.InsertUnknowns(ctx, p); err != nil {
+			return err
+		}
+	}
+	if len(state.Files) > 0 {
+		hashes, contents := make([]string, len(state.Files)), make([][]byte, len(state.Files))
+		for i, f := range state.Files {
+			hashes[i], contents[i] = f.Hash, f.Content
+			if contents[i] == nil {
+				contents[i] = []byte{}
+			}
+		}
+		if err := tx.InsertFiles(ctx, hashes, contents); err != nil {
+			return err
+		}
+	}
+	action := newID()
+	message := fmt.Sprintf("Successfully stored version %d", number)
+	if err := tx.InsertStoreAction(ctx, sqlgen.InsertStoreActionParams{
+		ID: action, Environment: env.UUID, Version: int32Of(number), Reason: message, At: now, Trace: text(string(state.Trace)),
+	}); err != nil {
+		return err
+	}
+	return tx.InsertActionLog(ctx, sqlgen.InsertActionLogParams{
+		Action: action, Level: string(model.LevelInfo), Message: message, Kwargs: []byte("{}"), LoggedAt: now,
+	})
+}
+
+// ReleaseVersion releases a version. [model.ErrNotFound]; [model.ErrConflict]: it is released already, or a newer one is.
+func (s *Store) ReleaseVersion(ctx context.Context, env model.EnvironmentID, number int, now time.Time) error {
+	return s.InTx(ctx, func(tx *Tx) error {
+		if _, err := tx.LockEnvironment(ctx, env.UUID); err != nil {
+			return notFound(err, "environment %s", env)
+		}
+		return tx.release(ctx, env, number, now)
+	})
+}
+
+// release marks a version and brings the states of resources in line; the environment is locked.
+func (tx *Tx) release(ctx context.Context, env model.EnvironmentID, number int, now time.Time) error {
+	v, err := tx.GetVersion(ctx, env.UUID, int32Of(number))
+	if err != nil {
+		return notFound(err, "version %d of environment %s", number, env)
+	}
+	if v.ReleasedAt != nil {
+		return fmt.Errorf("version %d is released already: %w", number, model.ErrConflict)
+	}
+	before, err := tx.LatestReleased(ctx, env.UUID)
+	if err != nil {
+		return err
+	}
+	if int(before) > number {
+		return fmt.Errorf("version %d can not be released after version %d: %w", number, before, model.ErrConflict)
+	}
+	if err := tx.MarkReleased(ctx, now, env.UUID, v.Number); err != nil {
+		return err
+	}
+	if err := tx.ReleaseStates(ctx, env.UUID, before, v.Number); err != nil {
+		return err
+	}
+	if before > 0 {
+		if err := tx.ReleaseOrphans(ctx, before, env.UUID, v.Number); err != nil {
+			return err
+		}
+	}
+	tx.hint(model.TopicVersionReleased, env, fmt.Sprint(number))
+	tx.hint(model.TopicResourceChanged, env, "")
+	return nil
+}
+
+// DeleteVersion removes a version with its dry runs, unknowns and actions. [model.ErrNotFound]; [model.ErrInvalid]: it is the
+// newest released one.
+func (s *Store) DeleteVersion(ctx context.Context, env model.EnvironmentID, number int) error {
+	return s.InTx(ctx, func(tx *Tx) error {
+		if _, err := tx.LockEnvironment(ctx, env.UUID); err != nil {
+			return notFound(err, "environment %s", env)
+		}
+		released, err := tx.LatestReleased(ctx, env.UUID)
+		if err != nil {
+			return err
+		}
+		if int(released) == number && number > 0 {
+			return fmt.Errorf("version %d is the newest released one: %w", number, model.ErrInvalid)
+		}
+		processed, err := tx.GetProcessed(ctx, env.UUID)
+		if err != nil {
+			return err
+		}
+		if int(processed) == number && number > 0 {
+			return fmt.Errorf("version %d is the one that is deployed now; a newer one is about to replace it, try again then: %w", number, model.ErrInvalid)
+		}
+		s.contents.forgetAfter(tx, env)
+		return tx.deleteVersion(ctx, env, number)
+	})
+}
+
+// deleteVersion removes a version of a locked environment and what only it had.
+func (tx *Tx) deleteVersion(ctx context.Context, env model.EnvironmentID, number int) error {
+	near, err := tx.VersionNeighbours(ctx, env.UUID, int32Of(number))
+	if err != nil {
+		return err
+	}
+	if !near.Taken {
+		return fmt.Errorf("version %d of environment %s: %w", number, env, model.ErrNotFound)
+	}
+	until := near.Next
+	if until == 0 {
+		until = untilFurther
+	}
+	bodies, err := tx.DropIntervalsOf(ctx, sqlgen.DropIntervalsOfParams{Environment: env.UUID, Previous: near.Previous, Number: int32Of(number), Until: until})
+	if err != nil {
+		return err
+	}
+	if near.Next == 0 {
+		if err := tx.ReopenIntervals(ctx, env.UUID, near.Previous, int32Of(number)); err != nil {
+			return err
+		}
+	}
+	if len(bodies) > 0 {
+		if err := tx.DropUnusedBodies(ctx, env.UUID, bodies); err != nil {
+			return err
+		}
+	}
+	if err := tx.DeleteActionsOfVersion(ctx, env.UUID, int32Of(number)); err != nil {
+		return err
+	}
+	if err := tx.Queries.DeleteVersion(ctx, env.UUID, int32Of(number)); err != nil {
+		return err
+	}
+	if _, err := tx.DropForgottenStates(ctx, env.UUID); err != nil {
+		return err
+	}
+	tx.hint(model.TopicVersionStored, env, fmt.Sprint(number))
+	return nil
+}
+
+// PurgeVersions keeps the newest keep versions of an environment, its newest released one and the one its scheduler absorbed last, deletes the others and the
+// agents that nothing refers to any more, and returns how many versions went.
+func (s *Store) PurgeVersions(ctx context.Context, env model.EnvironmentID, keep int) (purged int, err error) {
+	err = s.InTx(ctx, func(tx *Tx) error {
+		purged = 0
+		if _, err := tx.LockEnvironment(ctx, env.UUID); err != nil {
+			return notFound(err, "environment %s", env)
+		}
+		released, err := tx.LatestReleased(ctx, env.UUID)
+		if err != nil {
+			return err
+		}
+		numbers, err := tx.VersionNumbers(ctx, env.UUID)
+		if err != nil {
+			return err
+		}
+		processed, err := tx.GetProcessed(ctx, env.UUID)
+		if err != nil {
+			return err
+		}
+		for _, n := range numbers[min(max(keep, 0), len(numbers)):] {
+			if n == released || n == processed {
+				continue
+			}
+			if err := tx.deleteVersion(ctx, env, int(n)); err != nil {
+				return err
+			}
+			purged++
+		}
+		if purged > 0 {
+			s.contents.forgetAfter(tx, env)
+			_, err = tx.DropUnusedAgents(ctx, env.UUID)
+		}
+		return err
+	})
+	return purged, err
+}
+
+// intentRow is what the queries for intents return; their generated types are equal.
+type intentRow = sqlgen.IntentsOfVersionRow
+
+func intentOf(r intentRow) model.Intent {
+	return model.Intent{
+		Resource: model.ResourceID(r.ResourceID), Attributes: r.Attributes, AttributeHash: r.AttributeHash,
+		Requires: strs[model.ResourceID](r.Requires), Set: r.SetName, Undefined: r.Undefined, Blocked: r.Blocked, SinceVersion: int(r.FromVersion),
+	}
+}
+
+func intentsOf[Row any](rows []Row, row func(Row) intentRow) []model.Intent {
+	out := make([]model.Intent, len(rows))
+	for i, r := range rows {
+		out[i] = intentOf(row(r))
+	}
+	return out
+}
+
+// versionMustExist fails with model.ErrNotFound when a version is not there.
+func (tx *Tx) versionMustExist(ctx context.Context, env model.EnvironmentID, number int) error {
+	if _, err := tx.GetVersion(ctx, env.UUID, int32Of(number)); err != nil {
+		return notFound(err, "version %d of environment %s", number, env)
+	}
+	return nil
+}
+
+func (tx *Tx) intents(ctx context.Context, env model.EnvironmentID, number int) ([]model.Intent, error) {
+	rows, err := tx.IntentsOfVersion(ctx, env.UUID, int32Of(number))
+	if err != nil {
+		return nil, err
+	}
+	return intentsOf(rows, func(r sqlgen.IntentsOfVersionRow) intentRow { return r }), nil
+}
+
+// IntentsOf reads the intents of a stored version, released or not, by resource id, or fails with [model.ErrNotFound].
+func (s *Store) IntentsOf(ctx context.Context, env model.EnvironmentID, version int) (intents []model.Intent, err error) {
+	err = s.inSnapshot(ctx, func(tx *Tx) error {
+		if err := tx.versionMustExist(ctx, env, version); err != nil {
+			return err
+		}
+		intents, err = tx.intents(ctx, env, version)
+		return err
+	})
+	return intents, err
+}
+
+// ChangesSince reads the newest released version and what differs from version from: intents added or changed, by resource id,
+// and ids removed. version equals from when there is nothing new. It costs what changed in between, unless version from has
+// been deleted: then everything counts as changed.
+func (s *Store) ChangesSince(ctx context.Context, env model.EnvironmentID, from int) (version int, changed []model.Intent, removed []model.ResourceID, err error) {
+	err = s.inSnapshot(ctx, func(tx *Tx) error {
+		changed, removed = nil, nil
+		newest, err := tx.LatestReleased(ctx, env.UUID)
+		if err != nil {
+			return err
+		}
+		version = max(int(newest), from)
+		if version == from {
+			return nil
+		}
+		if _, err := tx.GetVersion(ctx, env.UUID, int32Of(from)); from > 0 && errors.Is(err, pgx.ErrNoRows) {
+			changed, removed, err = tx.everything(ctx, env, newest)
+			return err
+		} else if err != nil && from > 0 {
+			return err
+		}
+		begun, err := tx.IntervalsBegun(ctx, env.UUID, int32Of(from), newest)
+		if err != nil {
+			return err
+		}
+		ended, err := tx.IntervalIdsEnded(ctx, env.UUID, int32Of(from), newest)
+		if err != nil {
+			return err
+		}
+		was := make(map[string]sqlgen.IntervalIdsEndedRow, len(ended))
+		for _, r := range ended {
+			was[r.ResourceID] = r
+		}
+		for _, r := range begun {
+			old, ok := was[r.ResourceID]
+			delete(was, r.ResourceID)
+			if ok && string(old.Body) == string(r.Body) && old.Blocked == r.Blocked {
+				continue
+			}
+			changed = append(changed, intentOf(begunRow(r)))
+		}
+		for _, r := range ended {
+			if _, gone := was[r.ResourceID]; gone {
+				removed = append(removed, model.ResourceID(r.ResourceID))
+			}
+		}
+		return nil
+	})
+	return version, changed, removed, err
+}
+
+// everything returns all intents of a version, and the resources that have a state but are not in it.
+func (tx *Tx) everything(ctx context.Context, env model.EnvironmentID, number int32) ([]model.Intent, []model.ResourceID, error) {
+	intents, err := tx.intents(ctx, env, int(number))
+	if err != nil {
+		return nil, nil, err
+	}
+	gone, err := tx.StatesOutsideVersion(ctx, env.UUID, number)
+	return intents, strs[model.ResourceID](gone), err
+}
+
+func begunRow(r sqlgen.IntervalsBegunRow) intentRow {
+	return intentRow{
+		ResourceID: r.ResourceID, FromVersion: r.FromVersion, AttributeHash: r.AttributeHash, Blocked: r.Blocked, Attributes: r.Attributes,
+		Requires: r.Requires, SetName: r.SetName, Undefined: r.Undefined,
+	}
+}
+
+func endedRow(r sqlgen.IntervalsEndedRow) intentRow {
+	return begunRow(sqlgen.IntervalsBegunRow(r))
+}
+
+// DiffVersions lists what differs between two versions, in whichever order, by resource id; unmodified resources are left
+// out. It costs what changed between them. [model.ErrNotFound]: one of them is not there.
+func (s *Store) DiffVersions(ctx context.Context, env model.EnvironmentID, from, to int) (diffs []model.ResourceDiff, err error) {
+	low, high := min(from, to), max(from, to)
+	err = s.inSnapshot(ctx, func(tx *Tx) error {
+		diffs = []model.ResourceDiff{}
+		for _, n := range []int{from, to} {
+			if err := tx.versionMustExist(ctx, env, n); err != nil {
+				return err
+			}
+		}
+		ended, err := tx.IntervalsEnded(ctx, env.UUID, int32Of(low), int32Of(high))
+		if err != nil {
+			return err
+		}
+		begun, err := tx.IntervalsBegun(ctx, env.UUID, int32Of(low), int32Of(high))
+		if err != nil {
+			return err
+		}
+		diffs = mergeDiffs(ended, begun)
+		return nil
+	})
+	if from > to {
+		for i, d := range diffs {
+			d.From, d.To = d.To, d.From
+			switch d.Status {
+			case model.DiffAdded:
+				d.Status = model.DiffDeleted
+			case model.DiffDeleted:
+				d.Status = model.DiffAdded
+			}
+			diffs[i] = d
+		}
+	}
+	return diffs, err
+}
+
+// mergeDiffs joins what ended with what began; both are sorted by resource.
+func mergeDiffs(ended []sqlgen.IntervalsEndedRow, begun []sqlgen.IntervalsBegunRow) []model.ResourceDiff {
+	out := []model.ResourceDiff{}
+	for len(ended) > 0 || len(begun) > 0 {
+		switch {
+		case len(begun) == 0 || (len(ended) > 0 && ended[0].ResourceID < begun[0].ResourceID):
+			old := intentOf(endedRow(ended[0]))
+			out = append(out, model.ResourceDiff{Resource: old.Resource, Status: model.DiffDeleted, From: &old})
+			ended = ended[1:]
+		case len(ended) == 0 || begun[0].ResourceID < ended[0].ResourceID:
+			now := intentOf(begunRow(begun[0]))
+			out = append(out, model.ResourceDiff{Resource: now.Resource, Status: model.DiffAdded, To: &now})
+			begun = begun[1:]
+		default:
+			// A resource that only became blocked, or no longer is, asks for the same.
+			if string(ended[0].Body) != string(begun[0].Body) {
+				old, now := intentOf(endedRow(ended[0])), intentOf(begunRow(begun[0]))
+				out = append(out, model.ResourceDiff{Resource: now.Resource, Status: model.DiffModified, From: &old, To: &now})
+			}
+			ended, begun = ended[1:], begun[1:]
+		}
+	}
+	return out
+}
+
+// AgentIntents returns the newest released version and its intents of some agents, for the agents to keep. Both are empty
+// when nothing has been released.
+func (s *Store) AgentIntents(ctx context.Context, env model.EnvironmentID, agents []model.AgentName) (version int, intents []model.Intent, err error) {
+	err = s.inSnapshot(ctx, func(tx *Tx) error {
+		newest, err := tx.LatestReleased(ctx, env.UUID)
+		if err != nil || newest == 0 {
+			return err
+		}
+		version = int(newest)
+		rows, err := tx.IntentsOfAgents(ctx, env.UUID, strs[string](agents), newest)
+		if err != nil {
+			return err
+		}
+		intents = intentsOf(rows, func(r sqlgen.IntentsOfAgentsRow) intentRow { return intentRow(r) })
+		return nil
+	})
+	return version, intents, err
+}
+
+// VersionResource returns one resource of a version or [model.ErrNotFound].
+func (s *Store) VersionResource(ctx context.Context, env model.EnvironmentID, number int, id model.ResourceID) (intent model.Intent, err error) {
+	err = s.inSnapshot(ctx, func(tx *Tx) error {
+		if err := tx.versionMustExist(ctx, env, number); err != nil {
+			return err
+		}
+		r, err := tx.IntentOfVersion(ctx, env.UUID, string(id), int32Of(number))
+		if errors.Is(err, pgx.ErrNoRows) {
+			return fmt.Errorf("resource %s in version %d: %w", id, number, model.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		intent = intentOf(intentRow(r))
+		return nil
+	})
+	return intent, err
+}
+
+// VersionUnknowns lists the unknown inputs of a version by resource and name.
+func (s *Store) VersionUnknowns(ctx context.Context, env model.EnvironmentID, number int) ([]model.UnknownParameter, error) {
+	var out []model.UnknownParameter
+	err := s.inSnapshot(ctx, func(tx *Tx) error {
+		if err := tx.versionMustExist(ctx, env, number); err != nil {
+			return err
+		}
+		rows, err := tx.Queries.VersionUnknowns(ctx, env.UUID, int32Of(number))
+		if err != nil {
+			return err
+		}
+		out = make([]model.UnknownParameter, len(rows))
+		for i, r := range rows {
+			out[i] = model.UnknownParameter{Name: r.Name, Resource: r.ResourceID, Source: r.Source}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// ReleasedVersion returns the newest released version of an environment, 0 when there is none, or [model.ErrNotFound].
+func (s *Store) ReleasedVersion(ctx context.Context, env model.EnvironmentID) (int, error) {
+	q := s.read()
+	if err := mustExist(ctx, q, env); err != nil {
+		return 0, err
+	}
+	n, err := q.LatestReleased(ctx, env.UUID)
+	return int(n), classify(err)
+}
+
+// AgentsOfVersion lists the names of the agents that the resources of a version belong to, sorted.
+func (s *Store) AgentsOfVersion(ctx context.Context, env model.EnvironmentID, version int) ([]model.AgentName, error) {
+	var names []string
+	err := s.inSnapshot(ctx, func(tx *Tx) (err error) {
+		if err := tx.versionMustExist(ctx, env, version); err != nil {
+			return err
+		}
+		names, err = tx.Queries.AgentsOfVersion(ctx, env.UUID, int32Of(version))
+		return err
+	})
+	return strs[model.AgentName](names), err
+}
+
+// MissingFiles returns those of the hashes that are not stored, in the order given.
+func (s *Store) MissingFiles(ctx context.Context, hashes []string) ([]string, error) {
+	stored, err := s.read().StoredFiles(ctx, hashes)
+	if err != nil {
+		return nil, classify(err)
+	}
+	have := make(map[string]struct{}, len(stored))
+	for _, h := range stored {
+		have[h] = struct{}{}
+	}
+	missing := []string{}
+	for _, h := range hashes {
+		if _, ok := have[h]; !ok {
+			missing = append(missing, h)
+		}
+	}
+	return missing, nil
+}
+
+// SaveFile stores a content whose hash was verified; storing it again changes nothing.
+func (s *Store) SaveFile(ctx context.Context, f model.File) error {
+	content := f.Content
+	if content == nil {
+		content = []byte{}
+	}
+	return s.InTx(ctx, func(tx *Tx) error { return tx.InsertFile(ctx, f.Hash, content) })
+}
+
+// File returns a content of the file storage by its SHA-1 in hex, or [model.ErrNotFound].
+func (s *Store) File(ctx context.Context, hash string) ([]byte, error) {
+	content, err := s.read().GetFile(ctx, hash)
+	if err != nil {
+		return nil, notFound(err, "file %s", hash)
+	}
+	return content, nil
+}
