@@ -12,8 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/intendant/intendant/agents"
-	"github.com/intendant/intendant/agents/hub"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/sdk"
 	"github.com/intendant/intendant/sdk/sdktest"
@@ -96,8 +94,10 @@ func TestOutcomes(t *testing.T) {
 			outcome: model.OutcomeFailed, code: sdk.CodeInvalid, log: "attributes",
 		},
 		"requirement of an executor is its own business": {
-			run:     noop,
-			change:  func(task *model.Task) { task.Requires = map[model.ResourceID]model.Status{requirement: model.StatusFailed} },
+			run: noop,
+			change: func(task *model.Task) {
+				task.Requires = map[model.ResourceID]model.Status{requirement: model.StatusFailed}
+			},
 			outcome: model.OutcomeDeployed,
 		},
 	}
@@ -219,8 +219,3 @@ func BenchmarkThroughput(b *testing.B) {
 	s.AwaitResults(b, b.N)
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "resources/s")
 }
-
-var (
-	_ = hub.Config{}
-	_ = agents.Config{}
-)

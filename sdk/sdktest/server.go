@@ -153,6 +153,13 @@ func (s *Server) AwaitDown(t testing.TB, name model.AgentName, n int) []model.Ta
 	return lost
 }
 
+// Elections returns how often an agent has got and lost a primary session.
+func (s *Server) Elections(name model.AgentName) (up, down int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.up[name], s.down[name]
+}
+
 // Dispatch hands tasks to the hub.
 func (s *Server) Dispatch(t testing.TB, tasks ...model.Task) {
 	t.Helper()
