@@ -264,6 +264,11 @@ func (p *parser) start() {
 
 func (p *parser) statements() {
 	for p.tok.kind != tEOF {
+		if p.tok.kind == tEnd && p.errors > 0 {
+			// The end of a definition that was left at a fault.
+			p.next()
+			continue
+		}
 		p.chain, p.begin = 0, p.tok.start
 		p.file.Stmts = append(p.file.Stmts, p.topStmt())
 	}
