@@ -38,7 +38,8 @@ implementation defaults for Host:
         end
     end
 end
-implement Host using defaults, parents when self.ssh != 22
+implement Host using defaults when self.ssh != 22
+implement Host using parents
 index Host(name)
 `)
 	for i := range instances {

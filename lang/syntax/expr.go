@@ -62,8 +62,10 @@ func (p *parser) tail(x Expr, prec int) Expr {
 		if p.tok.kind == tQuestion && prec <= precCond {
 			p.link()
 			c := &Cond{If: x, Question: p.pos()}
+			p.mark(markApart)
 			p.next()
 			c.Then = p.operand(precCond)
+			p.mark(markApart)
 			p.expect(tColon)
 			c.Else = p.operand(precCond)
 			x = c

@@ -30,27 +30,31 @@ type Options struct {
 // The file is never nil; after errors it holds the statements that could be made out. The first error in the list is the one
 // that the reference implementation reports; later ones are found by taking up reading at the next definition.
 func Parse(name string, src []byte, opts Options) (*File, diag.List) {
-	f := &File{Name: name}
+	p := newParser(name, src)
+	p.maxErrors = cmp.Or(opts.MaxErrors, maxErrors)
+	p.parseFile()
+	return p.file, p.diags
+}
+
+// newParser returns a parser of a source file. It has reported an error already when the file can not be read at all.
+func newParser(name string, src []byte) *parser {
+	p := &parser{file: &File{Name: name, lines: []uint32{0}}, maxErrors: maxErrors}
 	if len(src) > maxSize {
-		f.lines = []uint32{0}
-		var ds diag.List
-		ds.Errorf("ParserException", diag.Range{File: name}, "Syntax error: the file has %d bytes; more than %d are not supported", len(src), maxSize)
-		return f, ds
+		p.diags.Errorf("ParserException", diag.Range{File: name, Start: diag.Position{Line: 1}, End: diag.Position{Line: 1}},
+			"Syntax error: the file has %d bytes; more than %d are not supported", len(src), maxSize)
+		return p
 	}
-	f.Src = newlines(src)
-	f.lines = lineStarts(f.Src)
-	p := &parser{file: f, maxErrors: cmp.Or(opts.MaxErrors, maxErrors)}
-	text := string(f.Src)
-	p.src = text
-	p.scan.src = text
+	p.file.Src = newlines(src)
+	p.file.lines = lineStarts(p.file.Src)
+	text := string(p.file.Src)
 	if i := invalidUTF8(text); i >= 0 {
 		p.report("ParserException", Span{Pos(i + 1), Pos(i + 2)}, "Syntax error: the file is not valid UTF-8").
 			Hint = "save the file in the encoding UTF-8"
-		return f, p.diags
+		return p
 	}
-	p.parseFile()
-	f.Comments = p.scan.comments
-	return f, p.diags
+	p.src = text
+	p.scan.src = text
+	return p
 }
 
 // newlines makes \n of every line ending.
@@ -104,6 +108,8 @@ type parser struct {
 	nesting   int
 	chain     int // operators in the current top-level statement
 
+	marks map[int]mark // what the formatter wants to know, by offset of the token; nil otherwise
+
 	// Stacks on which lists are gathered.
 	args    []Arg
 	items   []Expr
@@ -130,6 +136,13 @@ func (p *parser) illegal() {
 		d.Hint = "a string must end on the line on which it starts; only strings in three double quotes may have several lines"
 	}
 	panic(stop{})
+}
+
+// mark notes what the token at hand is to the formatter.
+func (p *parser) mark(m mark) {
+	if p.marks != nil {
+		p.marks[p.tok.start] |= m
+	}
 }
 
 // pos is the start of the token at hand.
@@ -235,9 +248,13 @@ func (p *parser) link() {
 
 // parseFile reads the statements of the file. After a statement that makes no sense it goes on at the next definition.
 func (p *parser) parseFile() {
+	if p.diags.HasErrors() {
+		return
+	}
 	for step := p.start; !p.attempt(step) && p.errors < p.maxErrors && p.resync(); {
 		step = p.statements
 	}
+	p.file.Comments = p.scan.comments
 }
 
 // attempt runs f and reports whether it came to its end.
@@ -270,6 +287,7 @@ func (p *parser) statements() {
 			continue
 		}
 		p.chain, p.begin = 0, p.tok.start
+		p.mark(markLine)
 		p.file.Stmts = append(p.file.Stmts, p.topStmt())
 	}
 }
@@ -444,6 +462,7 @@ func (p *parser) badNamespace(text string, at Span) {
 
 // doc reads a docstring.
 func (p *parser) doc() *Literal {
+	p.mark(markDoc)
 	l := &Literal{Pos: p.pos(), EndPos: Pos(p.tok.end + 1), Kind: MultiLiteral}
 	l.Value = stringValue(p.unescape(p.tok))
 	p.next()
@@ -479,11 +498,15 @@ func (p *parser) entity() Stmt {
 		p.report("ParserException", s.Name.Span(), "Syntax error: Invalid identifier: Entity names must start with a capital").
 			Hint = "write entity " + capital(s.Name.Text) + ":"
 	}
+	p.mark(markOpen)
 	p.next()
+	p.mark(markLine)
 	s.Doc = p.optionalDoc()
 	for p.tok.kind != tEnd {
+		p.mark(markLine)
 		s.Attrs = append(s.Attrs, p.attribute())
 	}
+	p.mark(markLine | markClose)
 	s.EndPos = Pos(p.tok.end + 1)
 	p.next()
 	return s
@@ -574,7 +597,9 @@ func (p *parser) implementation() Stmt {
 	s.Name = p.declared(tID)
 	p.expect(tFor)
 	s.For = p.classRef()
+	p.mark(markOpen)
 	p.expect(tColon)
+	p.mark(markLine)
 	s.Doc = p.optionalDoc()
 	s.Body = p.block()
 	s.EndPos = p.end()
@@ -586,9 +611,11 @@ func (p *parser) block() []Stmt {
 	p.enter()
 	base := len(p.stmts)
 	for p.tok.kind != tEnd && p.tok.kind != tElif && p.tok.kind != tElse {
+		p.mark(markLine)
 		s := p.stmt(false)
 		p.stmts = append(p.stmts, s)
 	}
+	p.mark(markLine | markClose)
 	p.leave()
 	return take(&p.stmts, base)
 }
@@ -723,6 +750,7 @@ func (p *parser) forStmt() Stmt {
 	s.Var = p.ident()
 	p.expect(tIn)
 	s.Iter = p.expr()
+	p.mark(markOpen)
 	p.expect(tColon)
 	s.Body = p.block()
 	s.EndPos = p.end()
@@ -736,6 +764,7 @@ func (p *parser) ifStmt(elif bool) Stmt {
 	for {
 		p.next()
 		s.Cond = p.expr()
+		p.mark(markOpen)
 		s.Colon = p.expect(tColon)
 		s.Then = p.block()
 		if p.tok.kind != tElif {
@@ -748,6 +777,7 @@ func (p *parser) ifStmt(elif bool) Stmt {
 		s = next
 	}
 	if p.accept(tElse) {
+		p.mark(markOpen)
 		p.expect(tColon)
 		s.Else = p.block()
 		if p.tok.kind != tEnd {
@@ -788,18 +818,22 @@ func (p *parser) relation(left QName) Stmt {
 
 // multiplicity reads [n], [n:], [:m] or [n:m].
 func (p *parser) multiplicity(e *RelationEnd) {
+	p.mark(markApart)
 	p.expect(tLbrack)
 	switch p.tok.kind {
 	case tInt:
 		e.Low = p.bound()
 		e.High = e.Low
-		if p.accept(tColon) {
+		if p.tok.kind == tColon {
+			p.mark(markTight)
+			p.next()
 			e.High = Unbounded
 			if p.tok.kind == tInt {
 				e.High = p.bound()
 			}
 		}
 	default:
+		p.mark(markTight)
 		p.expect(tColon)
 		if p.tok.kind != tInt {
 			p.unexpected()
