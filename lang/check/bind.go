@@ -1,0 +1,700 @@
+package check
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/intendant/intendant/lang/syntax"
+	"github.com/intendant/intendant/lang/value"
+)
+
+// layout hands out the slots of a unit's frame.
+type layout struct{ n int }
+
+func (l *layout) slot() int {
+	l.n++
+	return l.n - 1
+}
+
+// lhs is the left-hand side of the assignment whose value an expression is.
+type lhs struct {
+	ref  syntax.Ref // nil when self names the instance
+	self string
+	attr string
+	hint Type // the type of a constructor's argument; nil for assignments
+}
+
+// binder binds the statements of one file.
+type binder struct {
+	c  *checker
+	ns *Namespace
+
+	// selves numbers the constructors that others refer to as their left-hand side.
+	selves int
+}
+
+func (c *checker) binder(ns *Namespace) *binder { return &binder{c: c, ns: ns} }
+
+func (b *binder) node(p syntax.Place) node { return node{b.c.loc(b.ns, p)} }
+
+func (b *binder) at(p syntax.Place) *Loc { return b.c.at(b.ns, p) }
+
+// block binds the statements of a block, which are kept in reverse, and declares its variables in scope.
+func (b *binder) block(body []syntax.Stmt, scope *Scope, keepScope bool) (*Block, *Fault) {
+	blk, _, f := b.blockWith(body, scope, "", keepScope)
+	return blk, f
+}
+
+func (b *binder) blockWith(body []syntax.Stmt, scope *Scope, loopVar string, keepScope bool) (*Block, []*syntax.Assign, *Fault) {
+	if scope.names == nil {
+		scope.names = map[string]int{}
+	}
+	blk := &Block{NS: b.ns}
+	declare := func(name string) {
+		if _, ok := scope.names[name]; !ok {
+			scope.names[name] = len(blk.Names)
+			blk.Names = append(blk.Names, name)
+		}
+	}
+	for i := len(body) - 1; i >= 0; i-- {
+		if a, ok := body[i].(*syntax.Assign); ok {
+			if v, ok := a.Target.(*syntax.VarRef); ok {
+				declare(v.Name.Text)
+			}
+		}
+	}
+	if loopVar != "" {
+		declare(loopVar)
+	}
+	if len(blk.Names) == 0 {
+		blk.Bare = true
+		scope.bare = !keepScope
+	}
+	var promised []*syntax.Assign
+	for i := len(body) - 1; i >= 0; i-- {
+		s, below, f := b.stmtBelow(body[i], scope)
+		if f != nil {
+			return nil, nil, f
+		}
+		if s != nil {
+			blk.Stmts = append(blk.Stmts, s)
+		}
+		for _, p := range below {
+			if _, own := scope.names[rootName(p.Target)]; !own {
+				promised = append(promised, p)
+			}
+		}
+	}
+	return blk, promised, nil
+}
+
+// rootName is the variable at the start of a reference.
+func rootName(r syntax.Ref) string {
+	for {
+		switch x := r.(type) {
+		case *syntax.AttrRef:
+			r = x.X
+		case *syntax.VarRef:
+			return x.Name.Text
+		}
+	}
+}
+
+func (b *binder) stmt(st syntax.Stmt, scope *Scope) (Stmt, *Fault) {
+	s, _, f := b.stmtBelow(st, scope)
+	return s, f
+}
+
+// stmtBelow binds a statement. It also returns the assignments of attributes in and below it, which the statements around it
+// promise.
+func (b *binder) stmtBelow(st syntax.Stmt, scope *Scope) (Stmt, []*syntax.Assign, *Fault) {
+	switch s := st.(type) {
+	case *syntax.Assign:
+		return b.assign(s, scope)
+	case *syntax.For:
+		return b.loop(s, scope)
+	case *syntax.If:
+		return b.branch(s, scope)
+	case *syntax.ExprStmt:
+		l := &layout{}
+		x, f := b.expr(s.X, scope, l)
+		if f != nil {
+			return nil, nil, f
+		}
+		return &ExprStmt{node: node{*x.Where()}, X: x, Layout: l.n}, nil, nil
+	}
+	return nil, nil, nil
+}
+
+func (b *binder) assign(s *syntax.Assign, scope *Scope) (Stmt, []*syntax.Assign, *Fault) {
+	l := &layout{}
+	switch t := s.Target.(type) {
+	case *syntax.VarRef:
+		v, f := b.expr(s.Value, scope, l)
+		if f != nil {
+			return nil, nil, f
+		}
+		target := scope.Resolve(t.Name.Text)
+		target.At = b.c.loc(b.ns, t.Place())
+		return &Assign{node: b.node(s.Place()), Target: &target, Value: v, Layout: l.n}, nil, nil
+	case *syntax.AttrRef:
+		v, f := b.exprLHS(s.Value, scope, l, &lhs{ref: t.X, attr: t.Name.Text})
+		if f != nil {
+			return nil, nil, f
+		}
+		xl := &layout{}
+		x := b.ref(t.X, scope, xl)
+		return &SetAttr{
+			node: b.node(s.Place()), X: x, Layout: xl.n, Name: t.Name.Text, Append: s.Append, Value: v, ValLayout: l.n,
+			TargetText: t.X.Text(),
+		}, []*syntax.Assign{s}, nil
+	}
+	return nil, nil, nil
+}
+
+func (b *binder) loop(s *syntax.For, scope *Scope) (Stmt, []*syntax.Assign, *Fault) {
+	l := &layout{}
+	iter, f := b.expr(s.Iter, scope, l)
+	if f != nil {
+		return nil, nil, f
+	}
+	inner := &Scope{parent: scope, kind: scopeBlock, ns: b.ns}
+	body, promised, f := b.blockWith(s.Body, inner, s.Var.Text, false)
+	if f != nil {
+		return nil, nil, f
+	}
+	return &For{
+		node: b.node(s.Place()), Iter: iter, Layout: l.n, Var: inner.names[s.Var.Text], Body: body,
+		Promises: b.promises(promised, scope),
+	}, promised, nil
+}
+
+func (b *binder) branch(s *syntax.If, scope *Scope) (Stmt, []*syntax.Assign, *Fault) {
+	l := &layout{}
+	cond, f := b.expr(s.Cond, scope, l)
+	if f != nil {
+		return nil, nil, f
+	}
+	then, promised, f := b.blockWith(s.Then, &Scope{parent: scope, kind: scopeBlock, ns: b.ns}, "", false)
+	if f != nil {
+		return nil, nil, f
+	}
+	els, more, f := b.blockWith(s.Else, &Scope{parent: scope, kind: scopeBlock, ns: b.ns}, "", false)
+	if f != nil {
+		return nil, nil, f
+	}
+	promised = append(promised, more...)
+	return &If{
+		node: b.node(s.Place()), Cond: cond, Layout: l.n, Then: then, Else: els, Promises: b.promises(promised, scope),
+	}, promised, nil
+}
+
+func (b *binder) promises(as []*syntax.Assign, scope *Scope) []Promise {
+	out := make([]Promise, 0, len(as))
+	for _, a := range as {
+		t, ok := a.Target.(*syntax.AttrRef)
+		if !ok {
+			continue
+		}
+		l := &layout{}
+		x := b.ref(t.X, scope, l)
+		out = append(out, Promise{X: x, Layout: l.n, Name: t.Name.Text, At: b.at(a.Place())})
+	}
+	return out
+}
+
+// ref binds a reference without checking that its namespace is imported.
+func (b *binder) ref(r syntax.Ref, scope *Scope, l *layout) Expr {
+	switch x := r.(type) {
+	case *syntax.VarRef:
+		ref := scope.Resolve(x.Name.Text)
+		ref.At = b.c.loc(b.ns, x.Place())
+		ref.Slot = l.slot()
+		return &ref
+	case *syntax.AttrRef:
+		inner := &layout{}
+		e := &AttrRef{node: b.node(x.Place()), X: b.ref(x.X, scope, inner), Name: x.Name.Text, Text: x.X.Text()}
+		e.Layout = inner.n
+		e.Slot = l.slot()
+		return e
+	}
+	return nil
+}
+
+// checkedRef binds a reference whose namespace must be imported.
+func (b *binder) checkedRef(r syntax.Ref, scope *Scope, l *layout) (Expr, *Fault) {
+	if root := rootName(r); strings.Contains(root, "::") {
+		space, _ := splitName(root)
+		if _, f := b.ns.see(space); f != nil {
+			return nil, f.By(b.at(r.Place()), true)
+		}
+	}
+	return b.ref(r, scope, l), nil
+}
+
+func (b *binder) expr(x syntax.Expr, scope *Scope, l *layout) (Expr, *Fault) {
+	return b.exprLHS(x, scope, l, nil)
+}
+
+func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
+	switch e := x.(type) {
+	case *syntax.Literal:
+		return &Literal{node: b.node(e.Place()), Val: e.Value}, nil
+	case *syntax.VarRef:
+		return b.checkedRef(e, scope, l)
+	case *syntax.AttrRef:
+		return b.checkedRef(e, scope, l)
+	case *syntax.Regex:
+		self := scope.Resolve("self")
+		self.Slot = l.slot()
+		self.At = b.c.loc(b.ns, e.Place())
+		return &Match{node: b.node(e.Place()), X: &self, Pattern: e.Pattern}, nil
+	case *syntax.Interpolation:
+		return b.interpolation(e, scope, l)
+	case *syntax.FString:
+		parts, f := b.formatParts(e.Parts, scope, l)
+		if f != nil {
+			return nil, f
+		}
+		return &FFormat{node: b.node(e.Place()), Parts: parts}, nil
+	case *syntax.List:
+		return b.list(e, scope, l, left)
+	case *syntax.Dict:
+		return b.dict(e, scope, l)
+	case *syntax.ListComp:
+		return b.compLoop(e, 0, scope, l, left)
+	case *syntax.Call:
+		return b.call(e, scope, l)
+	case *syntax.Construct:
+		return b.construct(e, scope, l, left)
+	case *syntax.MapLookup:
+		m, f := b.expr(e.X, scope, l)
+		if f != nil {
+			return nil, f
+		}
+		k, f := b.expr(e.Key, scope, l)
+		if f != nil {
+			return nil, f
+		}
+		return &MapLookup{node: b.node(e.Place()), X: m, Key: k}, nil
+	case *syntax.IndexLookup:
+		return b.lookup(e, scope, l)
+	case *syntax.ShortLookup:
+		return b.shortLookup(e, scope, l)
+	case *syntax.Not:
+		y, f := b.expr(e.X, scope, l)
+		if f != nil {
+			return nil, f
+		}
+		return &Not{node: b.node(e.Place()), X: y}, nil
+	case *syntax.Binary:
+		return b.binary(e, scope, l)
+	case *syntax.Cond:
+		return b.conditional(e, scope, l, left)
+	case *syntax.IsDefined:
+		return b.isDefined(e, scope, l)
+	}
+	return nil, New("CompilerException", b.at(x.Place()), "unexpected expression")
+}
+
+func (b *binder) interpolation(e *syntax.Interpolation, scope *Scope, l *layout) (Expr, *Fault) {
+	out := &Format{node: b.node(e.Place()), Text: e.Text}
+	if !e.Multi {
+		out.At.Place.LineOnly = true
+	}
+	for _, h := range e.Holes {
+		r, f := b.checkedRef(h.Ref, scope, l)
+		if f != nil {
+			return nil, f
+		}
+		out.Sources = append(out.Sources, h.Source)
+		out.Refs = append(out.Refs, r)
+	}
+	return out, nil
+}
+
+func (b *binder) formatParts(parts []syntax.FormatPart, scope *Scope, l *layout) ([]FPart, *Fault) {
+	out := make([]FPart, 0, len(parts))
+	for _, p := range parts {
+		o := FPart{Text: p.Text, Positional: p.Positional, Conversion: byte(p.Conversion)}
+		var f *Fault
+		if p.Ref != nil {
+			if o.Ref, f = b.checkedRef(p.Ref, scope, l); f != nil {
+				return nil, f
+			}
+		}
+		if o.Spec, f = b.formatParts(p.Spec, scope, l); f != nil {
+			return nil, f
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+func (b *binder) list(e *syntax.List, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
+	if v, ok := constant(e); ok {
+		return &Literal{node: b.node(e.Place()), Val: v}, nil
+	}
+	out := &List{node: b.node(e.Place()), Slot: l.slot()}
+	for _, it := range e.Items {
+		from := l.n
+		x, f := b.exprLHS(it, scope, l, left)
+		if f != nil {
+			return nil, f
+		}
+		out.Items = append(out.Items, x)
+		out.Spans = append(out.Spans, [2]int{from, l.n})
+	}
+	return out, nil
+}
+
+func (b *binder) dict(e *syntax.Dict, scope *Scope, l *layout) (Expr, *Fault) {
+	seen := make(map[string]*syntax.DictEntry, len(e.Entries))
+	for i := range e.Entries {
+		en := &e.Entries[i]
+		k := keyText(en.Key)
+		if old, ok := seen[k]; ok {
+			f := New("DuplicateException", b.at(en.Value.Place()), "duplicate key in dict %s", k)
+			f.Other, f.OtherMsg = b.at(old.Value.Place()), "first given here"
+			return nil, f
+		}
+		seen[k] = en
+	}
+	if v, ok := constant(e); ok {
+		return &Literal{node: b.node(e.Place()), Val: v}, nil
+	}
+	out := &Dict{node: b.node(e.Place())}
+	for _, en := range e.Entries {
+		x, f := b.expr(en.Value, scope, l)
+		if f != nil {
+			return nil, f
+		}
+		out.Keys = append(out.Keys, keyText(en.Key))
+		out.Vals = append(out.Vals, x)
+	}
+	return out, nil
+}
+
+func keyText(l *syntax.Literal) string {
+	s, _ := l.Value.(value.String)
+	return string(s)
+}
+
+// compLoop binds the i-th loop of a comprehension, counted from the outermost, and what is inside it.
+func (b *binder) compLoop(e *syntax.ListComp, i int, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
+	loop := e.Fors[i]
+	out := &Comp{node: b.node(e.Place()), Var: loop.Var.Text}
+	elem := &Scope{parent: scope, kind: scopeElement, ns: b.ns, names: map[string]int{loop.Var.Text: 0}}
+	inner := &layout{}
+	var f *Fault
+	if i+1 < len(e.Fors) {
+		out.Value, f = b.compLoop(e, i+1, elem, inner, left)
+	} else {
+		out.Value, f = b.exprLHS(e.Value, elem, inner, left)
+	}
+	if f != nil {
+		return nil, f
+	}
+	iter := &layout{}
+	if out.Iter, f = b.expr(loop.Iter, scope, iter); f != nil {
+		return nil, f
+	}
+	out.IterLayout, out.ElemLayout = iter.n, inner.n
+	if i+1 == len(e.Fors) && len(e.Conds) > 0 {
+		guard := &layout{}
+		if out.Guard, f = b.guards(e.Conds, elem, guard); f != nil {
+			return nil, f
+		}
+		out.Guarded = &Cond{
+			node: out.node, If: out.Guard, Then: out.Value, Else: &Filtered{out.node}, Slot: 0,
+			IfLayout: guard.n, ThenLayout: inner.n,
+		}
+		out.ElemLayout = 1
+	}
+	out.Slot = l.slot()
+	return out, nil
+}
+
+// guards joins the conditions of a comprehension by and, from the right.
+func (b *binder) guards(conds []syntax.Expr, scope *Scope, l *layout) (Expr, *Fault) {
+	if len(conds) == 1 {
+		return b.expr(conds[0], scope, l)
+	}
+	place := conds[0].Place()
+	place.LineOnly = true
+	return b.lazy(false, b.node(place), l,
+		func(l *layout) (Expr, *Fault) { return b.expr(conds[0], scope, l) },
+		func(l *layout) (Expr, *Fault) { return b.guards(conds[1:], scope, l) })
+}
+
+func (b *binder) lazy(or bool, n node, l *layout, x, y func(*layout) (Expr, *Fault)) (*Lazy, *Fault) {
+	left, right := &layout{}, &layout{}
+	out := &Lazy{node: n, Or: or}
+	var f *Fault
+	if out.X, f = x(left); f != nil {
+		return nil, f
+	}
+	if out.Y, f = y(right); f != nil {
+		return nil, f
+	}
+	out.LeftLayout, out.RightLayout, out.Slot = left.n, right.n, l.slot()
+	return out, nil
+}
+
+var binaryOps = map[syntax.BinaryOp]Op{
+	syntax.OpEq: Eq, syntax.OpNe: Ne, syntax.OpLt: Lt, syntax.OpLe: Le, syntax.OpGt: Gt, syntax.OpGe: Ge, syntax.OpAdd: Add,
+	syntax.OpSub: Sub, syntax.OpMul: Mul, syntax.OpDiv: Div, syntax.OpMod: Mod, syntax.OpPow: Pow, syntax.OpIn: In, syntax.OpNotIn: In,
+}
+
+func (b *binder) binary(e *syntax.Binary, scope *Scope, l *layout) (Expr, *Fault) {
+	n := b.node(e.Place())
+	if e.Op == syntax.OpOr || e.Op == syntax.OpAnd {
+		return nonNil(b.lazy(e.Op == syntax.OpOr, n, l,
+			func(l *layout) (Expr, *Fault) { return b.expr(e.X, scope, l) },
+			func(l *layout) (Expr, *Fault) { return b.expr(e.Y, scope, l) }))
+	}
+	x, f := b.expr(e.X, scope, l)
+	if f != nil {
+		return nil, f
+	}
+	y, f := b.expr(e.Y, scope, l)
+	if f != nil {
+		return nil, f
+	}
+	var out Expr = &Binary{node: n, Op: binaryOps[e.Op], X: x, Y: y}
+	if e.Op == syntax.OpNotIn {
+		out = &Not{node: n, X: out}
+	}
+	return out, nil
+}
+
+func nonNil(e *Lazy, f *Fault) (Expr, *Fault) {
+	if f != nil {
+		return nil, f
+	}
+	return e, nil
+}
+
+func (b *binder) conditional(e *syntax.Cond, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
+	out := &Cond{}
+	il, tl, el := &layout{}, &layout{}, &layout{}
+	var f *Fault
+	if out.If, f = b.expr(e.If, scope, il); f != nil {
+		return nil, f
+	}
+	if out.Then, f = b.exprLHS(e.Then, scope, tl, left); f != nil {
+		return nil, f
+	}
+	if out.Else, f = b.exprLHS(e.Else, scope, el, left); f != nil {
+		return nil, f
+	}
+	out.At = *out.If.Where()
+	out.IfLayout, out.ThenLayout, out.ElseLayout = il.n, tl.n, el.n
+	out.Slot = l.slot()
+	return out, nil
+}
+
+func (b *binder) isDefined(e *syntax.IsDefined, scope *Scope, l *layout) (Expr, *Fault) {
+	switch x := e.X.(type) {
+	case *syntax.VarRef:
+		out := &IsDefined{node: b.node(e.Place()), Name: x.Name.Text}
+		r := scope.Resolve(x.Name.Text)
+		r.At = out.At
+		out.Var = &r
+		out.Slot = l.slot()
+		return out, nil
+	case *syntax.AttrRef:
+		out := &IsDefined{node: b.node(e.Place()), Name: x.Name.Text}
+		inner := &layout{}
+		var f *Fault
+		if out.X, f = b.checkedRef(x.X, scope, inner); f != nil {
+			return nil, f
+		}
+		out.Layout, out.Slot = inner.n, l.slot()
+		return out, nil
+	case *syntax.MapLookup:
+		return b.entryDefined(e, x, scope, l)
+	}
+	return nil, New("CompilerException", b.at(e.Place()), "unexpected expression")
+}
+
+// entryDefined is d[k] is defined: k in d and d[k] != null and d[k] != [].
+func (b *binder) entryDefined(e *syntax.IsDefined, m *syntax.MapLookup, scope *Scope, l *layout) (Expr, *Fault) {
+	n := node{*b.c.line(b.ns, e.Is)}
+	differs := func(v value.Value) func(*layout) (Expr, *Fault) {
+		return func(l *layout) (Expr, *Fault) {
+			x, f := b.expr(m, scope, l)
+			if f != nil {
+				return nil, f
+			}
+			return &Binary{node: n, Op: Ne, X: x, Y: &Literal{node: n, Val: v}}, nil
+		}
+	}
+	has := func(l *layout) (Expr, *Fault) {
+		k, f := b.expr(m.Key, scope, l)
+		if f != nil {
+			return nil, f
+		}
+		d, f := b.expr(m.X, scope, l)
+		if f != nil {
+			return nil, f
+		}
+		return &Binary{node: n, Op: In, X: k, Y: d}, nil
+	}
+	return nonNil(b.lazy(false, n, l, func(l *layout) (Expr, *Fault) {
+		return nonNil(b.lazy(false, n, l, has, differs(value.Null{})))
+	}, differs(&value.List{})))
+}
+
+func (b *binder) args(args []syntax.Arg, scope *Scope, l *layout) (pos []Expr, named []Named, unpack []*Unpack, f *Fault) {
+	for _, a := range args {
+		if a.Name.Valid() || a.Unpack.Valid() {
+			continue
+		}
+		x, f := b.expr(a.Value, scope, l)
+		if f != nil {
+			return nil, nil, nil, f
+		}
+		pos = append(pos, x)
+	}
+	for _, a := range args {
+		if !a.Name.Valid() {
+			continue
+		}
+		x, f := b.expr(a.Value, scope, l)
+		if f != nil {
+			return nil, nil, nil, f
+		}
+		named = append(named, Named{Name: a.Name.Text, At: b.c.loc(b.ns, a.Name.Place()), X: x})
+	}
+	unpack, f = b.unpacked(args, scope, l)
+	return pos, named, unpack, f
+}
+
+func (b *binder) unpacked(args []syntax.Arg, scope *Scope, l *layout) ([]*Unpack, *Fault) {
+	var out []*Unpack
+	for _, a := range args {
+		if !a.Unpack.Valid() {
+			continue
+		}
+		x, f := b.expr(a.Value, scope, l)
+		if f != nil {
+			return nil, f
+		}
+		out = append(out, &Unpack{node: node{*b.c.line(b.ns, a.Unpack)}, X: x})
+	}
+	return out, nil
+}
+
+func (b *binder) call(e *syntax.Call, scope *Scope, l *layout) (Expr, *Fault) {
+	at := b.at(e.Place())
+	out := &Call{node: node{*at}, Name: e.Func.Text, Scope: scope}
+	seen := map[string]bool{}
+	for _, a := range e.Args {
+		if a.Name.Valid() {
+			if seen[a.Name.Text] {
+				return nil, New("RuntimeException", at, "Keyword argument %s repeated in function call %s()", a.Name.Text, e.Func.Text)
+			}
+			seen[a.Name.Text] = true
+		}
+	}
+	inner := &layout{}
+	var f *Fault
+	if out.Args, out.Kwargs, out.Unpack, f = b.args(e.Args, scope, inner); f != nil {
+		return nil, f
+	}
+	t, sym, f := b.ns.LookupType(e.Func.Text, b.at(e.Func.Place()))
+	if f != nil {
+		return nil, f
+	}
+	switch s := sym.(type) {
+	case *Plugin:
+		out.Plugin = s
+		if s.Deprecated != "" {
+			b.c.warn("PluginDeprecationWarning", at, "Plugin '%s' is deprecated. It should be replaced by '%s'.", s.Name, s.Deprecated)
+		}
+	default:
+		p, ok := t.(Prim)
+		if !ok || p > Bool {
+			return nil, New("RuntimeException", at, "Can not call '%s', can only call plugin or primitive type cast", e.Func.Text)
+		}
+		b.c.deprecated(p, at)
+		out.Cast = p
+	}
+	out.Layout, out.Slot = inner.n, l.slot()
+	return out, nil
+}
+
+func (b *binder) lookup(e *syntax.IndexLookup, scope *Scope, l *layout) (Expr, *Fault) {
+	out := &Lookup{node: b.node(e.Place())}
+	inner := &layout{}
+	var f *Fault
+	if _, out.Keys, out.Unpack, f = b.args(e.Args, scope, inner); f != nil {
+		return nil, f
+	}
+	t, _, f := b.ns.LookupType(e.Type.Text, b.at(e.Type.Place()))
+	if f != nil {
+		return nil, f
+	}
+	ent, ok := t.(*Entity)
+	if !ok {
+		return nil, New("TypingException", b.at(e.Place()), "%s is not an entity", e.Type.Text)
+	}
+	out.Type, out.Layout, out.Slot = ent, inner.n, l.slot()
+	return out, nil
+}
+
+func (b *binder) shortLookup(e *syntax.ShortLookup, scope *Scope, l *layout) (Expr, *Fault) {
+	out := &Lookup{node: b.node(e.Place()), Rel: e.X.Name.Text}
+	inner := &layout{}
+	var f *Fault
+	if _, out.Keys, _, f = b.args(e.Args, scope, inner); f != nil {
+		return nil, f
+	}
+	if out.Root, f = b.checkedRef(e.X.X, scope, inner); f != nil {
+		return nil, f
+	}
+	if out.Unpack, f = b.unpacked(e.Args, scope, inner); f != nil {
+		return nil, f
+	}
+	out.Layout, out.Slot = inner.n, l.slot()
+	return out, nil
+}
+
+// constant is the value of an expression that is one.
+func constant(x syntax.Expr) (value.Value, bool) {
+	switch e := x.(type) {
+	case *syntax.Literal:
+		return e.Value, true
+	case *syntax.List:
+		items := make([]value.Value, 0, len(e.Items))
+		for _, it := range e.Items {
+			v, ok := constant(it)
+			if !ok {
+				return nil, false
+			}
+			if l, ok := v.(*value.List); ok {
+				items = append(items, l.Items...)
+				continue
+			}
+			items = append(items, v)
+		}
+		return &value.List{Items: items}, true
+	case *syntax.Dict:
+		d := value.NewDict(len(e.Entries))
+		for _, en := range e.Entries {
+			v, ok := constant(en.Value)
+			if !ok {
+				return nil, false
+			}
+			d.Set(keyText(en.Key), v)
+		}
+		return d, true
+	}
+	return nil, false
+}
+
+func (b *binder) newSelf() string {
+	b.selves++
+	return "\x00self" + strconv.Itoa(b.selves)
+}

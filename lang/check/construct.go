@@ -1,0 +1,239 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/intendant/intendant/lang/syntax"
+)
+
+func (b *binder) construct(e *syntax.Construct, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
+	out := &Construct{node: b.node(e.Place()), Name: e.Type.Text, Explicit: map[string]bool{}}
+	for _, a := range e.Args {
+		if !a.Name.Valid() {
+			continue
+		}
+		if out.Explicit[a.Name.Text] {
+			return nil, New("RuntimeException", &out.At, "The attribute %s in the constructor call of %s is already set.", a.Name.Text, e.Type.Text)
+		}
+		out.Explicit[a.Name.Text] = true
+	}
+	typ, f := b.constructedType(e, out, left)
+	if f != nil {
+		return nil, f
+	}
+	out.Type = typ
+	given := make(map[string]bool, len(typ.Defaults)+len(out.Explicit))
+	for _, d := range typ.Defaults {
+		given[d.Attr.Name] = true
+	}
+	for name := range out.Explicit {
+		given[name] = true
+	}
+	indexed := map[string]bool{}
+	for _, ix := range typ.Indexes {
+		for _, name := range ix.Names {
+			if given[name] {
+				indexed[name] = true
+			} else {
+				out.Required = append(out.Required, name)
+			}
+		}
+	}
+	unpacks := slices.ContainsFunc(e.Args, func(a syntax.Arg) bool { return a.Unpack.Valid() })
+	if len(out.Required) > 0 && !unpacks && (left == nil || len(out.Required) > 1) {
+		return nil, MissingIndexAttributes(&out.At, typ, out.Required)
+	}
+	if len(out.Required) > 0 && left != nil {
+		b.bindLHS(out, scope, l, left)
+	}
+	return b.constructArgs(e, out, scope, l, indexed)
+}
+
+// bindLHS binds the left-hand instance, which may supply an attribute of an index.
+func (b *binder) bindLHS(out *Construct, scope *Scope, l *layout, left *lhs) {
+	out.LHSAttr = left.attr
+	if left.ref != nil {
+		out.LHS = b.ref(left.ref, scope, l)
+		return
+	}
+	r := scope.Resolve(left.self)
+	r.At = out.At
+	r.Slot = l.slot()
+	out.LHS = &r
+}
+
+// MissingIndexAttributes is the fault of a constructor that lacks attributes of an index.
+func MissingIndexAttributes(at *Loc, e *Entity, names []string) *Fault {
+	var text strings.Builder
+	text.WriteString("Invalid Constructor call:")
+	for _, name := range names {
+		kind := "attribute"
+		if a := e.Attr(name); a != nil && a.Relation {
+			kind = "relation"
+		}
+		text.WriteString("\n\t* Missing " + kind + " '" + name + "'. The " + kind + " " + e.full + "." + name + " is part of an index.")
+	}
+	return New("IndexAttributeMissingInConstructorException", at, "%s", text.String())
+}
+
+func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope, l *layout, indexed map[string]bool) (Expr, *Fault) {
+	typ := out.Type
+	selfScope, self := scope, ""
+	if needsSelf(e.Args, indexed) {
+		self = b.newSelf()
+		selfScope = &Scope{parent: scope, kind: scopeElement, ns: b.ns, names: map[string]int{self: 0}}
+		out.NeedsSelf = true
+	}
+	bound := make(map[string]Named, len(e.Args))
+	for _, a := range e.Args {
+		if !a.Name.Valid() {
+			continue
+		}
+		at := b.at(a.Name.Place())
+		i, ok := typ.Slot(a.Name.Text)
+		if !ok {
+			f := New("TypingException", at, "no attribute %s on type %s", a.Name.Text, typ.full)
+			f.Hint = attributeHint(typ, a.Name.Text)
+			return nil, f
+		}
+		arg := Named{Name: a.Name.Text, At: *at, Attr: i}
+		var f *Fault
+		if indexed[arg.Name] {
+			arg.X, f = b.expr(a.Value, scope, l)
+		} else {
+			al := &layout{}
+			arg.X, f = b.exprLHS(a.Value, selfScope, al, &lhs{self: self, attr: arg.Name, hint: typ.All[i].Base})
+			arg.Layout = al.n
+		}
+		if f != nil {
+			return nil, f
+		}
+		bound[arg.Name] = arg
+	}
+	var f *Fault
+	if out.Unpack, f = b.unpacked(e.Args, scope, l); f != nil {
+		return nil, f
+	}
+	put := func(arg Named) {
+		if indexed[arg.Name] {
+			out.Direct = append(out.Direct, arg)
+		} else {
+			out.Indirect = append(out.Indirect, arg)
+		}
+	}
+	defaulted := make(map[string]bool, len(typ.Defaults))
+	for _, d := range typ.Defaults {
+		defaulted[d.Attr.Name] = true
+		arg, ok := bound[d.Attr.Name]
+		if !ok {
+			i, _ := typ.Slot(d.Attr.Name)
+			arg = Named{Name: d.Attr.Name, X: d.X, Attr: i}
+		}
+		put(arg)
+	}
+	for _, a := range e.Args {
+		if a.Name.Valid() && !defaulted[a.Name.Text] {
+			put(bound[a.Name.Text])
+		}
+	}
+	return out, nil
+}
+
+func attributeHint(e *Entity, name string) string {
+	best, dist := "", len(name)/3+1
+	for _, a := range e.All {
+		if d := distance(name, a.Name, dist); d < dist {
+			best, dist = a.Name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "did you mean " + best + "?"
+}
+
+// needsSelf reports whether a constructor stands where its left-hand side is the instance that the arguments are for.
+func needsSelf(args []syntax.Arg, indexed map[string]bool) bool {
+	for _, a := range args {
+		if a.Name.Valid() && !indexed[a.Name.Text] && constructs(a.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+func constructs(x syntax.Expr) bool {
+	switch e := x.(type) {
+	case *syntax.Construct:
+		return true
+	case *syntax.List:
+		return slices.ContainsFunc(e.Items, constructs)
+	case *syntax.Cond:
+		return constructs(e.Then) || constructs(e.Else)
+	case *syntax.ListComp:
+		return constructs(e.Value)
+	}
+	return false
+}
+
+// constructedType resolves the entity of a constructor, with the help of the relation that it is an argument for.
+func (b *binder) constructedType(e *syntax.Construct, out *Construct, left *lhs) (*Entity, *Fault) {
+	t, _, missing := b.ns.LookupType(e.Type.Text, b.at(e.Type.Place()))
+	if missing != nil && missing.Class != "TypeNotFoundException" && missing.Class != "MissingImportException" {
+		return nil, missing
+	}
+	local, _ := t.(*Entity)
+	if missing == nil && local == nil {
+		return nil, New("TypingException", &out.At, "%s is not an entity", e.Type.Text)
+	}
+	if left == nil || left.hint == nil {
+		if missing != nil {
+			return nil, missing
+		}
+		return local, nil
+	}
+	hint, ok := left.hint.(*Entity)
+	if !ok {
+		return nil, New("TypingException", &out.At, "Can not assign a value of type %s to a variable of type %s", e.Type.Text, left.hint)
+	}
+	if local != nil {
+		if !local.IsA(hint) {
+			return nil, New("TypingException", &out.At, "Can not assign a value of type %s to a variable of type %s", local, hint)
+		}
+		return local, nil
+	}
+	if e.Type.Space != "" {
+		return nil, missing
+	}
+	candidates := map[*Entity]bool{}
+	var visit func(c *Entity)
+	visit = func(c *Entity) {
+		if c.Name == e.Type.Text {
+			candidates[c] = true
+		}
+		for _, child := range c.Children {
+			visit(child)
+		}
+	}
+	visit(hint)
+	found := make([]*Entity, 0, len(candidates))
+	for c := range candidates {
+		found = append(found, c)
+	}
+	slices.SortFunc(found, func(a, b *Entity) int { return cmp.Compare(a.full, b.full) })
+	switch len(found) {
+	case 0:
+		return nil, missing
+	case 1:
+		return found[0], nil
+	}
+	names := make([]string, len(found))
+	for i, c := range found {
+		names[i] = c.full
+	}
+	return nil, Located("AmbiguousTypeException", b.at(e.Type.Place()),
+		"Could not determine namespace for type %s. %d possible candidates exists: [%s]. To resolve this, use the fully qualified name instead of the short name.",
+		e.Type.Text, len(found), strings.Join(names, ", "))
+}

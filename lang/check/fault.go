@@ -1,0 +1,240 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/intendant/intendant/diag"
+	"github.com/intendant/intendant/lang/syntax"
+)
+
+// Loc is a place in a source file, in the form in which the language names places: a line, or a range within it.
+type Loc struct {
+	File  *syntax.File
+	Place syntax.Place
+}
+
+// Line is the line, counting from 1.
+func (l *Loc) Line() int {
+	if l.File == nil {
+		return 1
+	}
+	return l.File.Line(l.Place.Start)
+}
+
+// String is the place as messages write it: file:line or file:line:column.
+func (l *Loc) String() string {
+	if l == nil || l.File == nil {
+		return "internal:1"
+	}
+	return l.File.Location(l.Place)
+}
+
+// Range is the place for diagnostics.
+func (l *Loc) Range() diag.Range {
+	if l == nil || l.File == nil {
+		return diag.Range{}
+	}
+	return l.File.Range(l.Place.Span)
+}
+
+// FileLine is the place as file:line.
+func (l *Loc) FileLine() string {
+	if l == nil || l.File == nil {
+		return "internal:1"
+	}
+	return fmt.Sprintf("%s:%d", l.File.Name, l.Line())
+}
+
+func sameLoc(a, b *Loc) bool {
+	if a == b {
+		return true
+	}
+	if a == nil || b == nil || a.File != b.File || a.Place.LineOnly != b.Place.LineOnly {
+		return false
+	}
+	if a.Place.LineOnly {
+		return a.Line() == b.Line()
+	}
+	return a.Place == b.Place
+}
+
+// Fault is an error of the model. It knows by which statement it was reported and what caused it, since both decide the
+// place at which the user is told of it.
+type Fault struct {
+	// Class is the name of the exception class in the language specification, section 13.2.
+	Class string
+	// Msg is the text, without places.
+	Msg string
+	// At is the place of the fault; nil while nobody knows it.
+	At *Loc
+	// Shown is where a fault without a place is shown to the user.
+	Shown *Loc
+	// Other is a second place: the earlier definition, the first assignment.
+	Other *Loc
+	// OtherMsg says what is at Other.
+	OtherMsg string
+	// Causes are the faults behind this one.
+	Causes []*Fault
+	// Hint says how to mend the fault.
+	Hint string
+	// Imp sorts the faults of one report; lower is more important.
+	Imp int
+	// FromType says that a typedef reported the fault.
+	FromType bool
+	// Unset is set for faults that wait for a variable rather than end the compile; opaque here.
+	Unset any
+
+	stmtAt  *Loc
+	hasStmt bool
+}
+
+// importance of the classes (language specification, section 13.2).
+var importance = map[string]int{
+	"TypeNotFoundException": 20, "MissingImportException": 20, "AmbiguousTypeException": 20, "NotFoundException": 20,
+	"TypingException": 10, "DirectExecuteException": 11, "IndexException": 10, "CycleException": 10,
+	"IndexAttributeMissingInConstructorException": 10, "IndexCollisionException": 10, "DuplicateException": 40,
+	"DoubleSetException": 51, "ModifiedAfterFreezeException": 50, "OptionalValueException": 61, "KeyException": 70,
+	"ExplicitPluginException": 60, "ExternalException": 60, "InvalidTypeAnnotation": 10, "ModuleLoadingException": 5,
+}
+
+// New returns a fault reported by the statement at loc; loc may be nil when the statement is not known yet.
+func New(class string, loc *Loc, format string, args ...any) *Fault {
+	f := &Fault{Class: class, Msg: fmt.Sprintf(format, args...), At: loc, stmtAt: loc, hasStmt: loc != nil, Imp: 100}
+	if n, ok := importance[class]; ok {
+		f.Imp = n
+	}
+	return f
+}
+
+// Located returns a fault at loc that no statement has reported yet.
+func Located(class string, loc *Loc, format string, args ...any) *Fault {
+	f := New(class, nil, format, args...)
+	f.At = loc
+	return f
+}
+
+// Wrap returns a fault of the class that cause brought about, reported by the statement at loc. With a nil loc the statement
+// is that of the cause.
+func Wrap(class string, loc *Loc, cause *Fault, format string, args ...any) *Fault {
+	if loc == nil {
+		loc = cause.stmtAt
+	}
+	f := New(class, loc, format, args...)
+	f.Imp = cause.Imp + 1
+	f.Causes = []*Fault{cause}
+	return f
+}
+
+// Error is the text of the fault with its place.
+func (f *Fault) Error() string {
+	if f.At == nil {
+		return f.Msg
+	}
+	return f.Msg + " (" + f.At.String() + ")"
+}
+
+// By records that the statement at loc reports the fault. Without replace only a fault that no statement has reported takes
+// it on. The place of the fault follows the statement unless it was set apart from it.
+func (f *Fault) By(loc *Loc, replace bool) *Fault {
+	for _, c := range f.Causes {
+		c.By(loc, replace)
+	}
+	if replace || !f.hasStmt {
+		if f.At == nil || f.hasStmt && sameLoc(f.At, f.stmtAt) {
+			f.At = loc
+		}
+		f.stmtAt, f.hasStmt = loc, true
+	}
+	return f
+}
+
+// Place sets the place when there is none.
+func (f *Fault) Place(loc *Loc) *Fault {
+	if f.At == nil {
+		f.At = loc
+	}
+	return f
+}
+
+// Force sets the statement and the place, whatever they were.
+func (f *Fault) Force(loc *Loc) *Fault {
+	f.By(loc, true)
+	f.At = loc
+	return f
+}
+
+// HasStmt reports whether a statement has reported the fault.
+func (f *Fault) HasStmt() bool { return f.hasStmt }
+
+// Root is the innermost cause.
+func (f *Fault) Root() *Fault {
+	for len(f.Causes) > 0 {
+		f = f.Causes[0]
+	}
+	return f
+}
+
+// Diagnostic is the fault for the user: the whole chain of causes in the text, their places as related ones.
+func (f *Fault) Diagnostic() diag.Diagnostic {
+	d := diag.Diagnostic{Severity: diag.Error, Code: f.Class, Message: strings.TrimRight(f.Msg, "\n"), Hint: f.Hint}
+	switch {
+	case f.At != nil:
+		d.Range = f.At.Range()
+	case f.Shown != nil:
+		d.Range = f.Shown.Range()
+	}
+	f.relate(&d)
+	var causes func(cs []*Fault)
+	causes = func(cs []*Fault) {
+		for _, c := range cs {
+			d.Message += "\ncaused by: " + strings.TrimRight(c.Msg, "\n")
+			if d.Hint == "" {
+				d.Hint = c.Hint
+			}
+			if c.At != nil && !sameLoc(c.At, f.At) {
+				d.Related = append(d.Related, diag.Related{Range: c.At.Range(), Message: firstLine(c.Msg)})
+			}
+			c.relate(&d)
+			causes(c.Causes)
+		}
+	}
+	causes(f.Causes)
+	if d.Range.IsZero() && len(d.Related) > 0 {
+		d.Range = d.Related[0].Range
+	}
+	return d
+}
+
+func (f *Fault) relate(d *diag.Diagnostic) {
+	if f.Other != nil && f.Other.File != nil {
+		d.Related = append(d.Related, diag.Related{Range: f.Other.Range(), Message: f.OtherMsg})
+	}
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}
+
+// SortFaults orders faults as the language reports several: by importance, then by file and line.
+func SortFaults(fs []*Fault) {
+	key := func(f *Fault) (string, int) {
+		if f.At == nil || f.At.File == nil {
+			return "", 0
+		}
+		return f.At.File.Name, f.At.Line()
+	}
+	slices.SortStableFunc(fs, func(a, b *Fault) int {
+		if a.Imp != b.Imp {
+			return a.Imp - b.Imp
+		}
+		af, al := key(a)
+		bf, bl := key(b)
+		if c := strings.Compare(af, bf); c != 0 {
+			return c
+		}
+		return al - bl
+	})
+}

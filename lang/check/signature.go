@@ -1,0 +1,111 @@
+package check
+
+import (
+	"strings"
+)
+
+// signature resolves the types in the signature of a plugin.
+func (c *checker) signature(p *Plugin) *Fault {
+	p.Params = make([]Param, len(p.Plugin.Params))
+	for i, prm := range p.Plugin.Params {
+		t, f := p.NS.SignatureType(prm.Type)
+		if f != nil {
+			return f
+		}
+		p.Params[i] = Param{Param: prm, Typ: t}
+	}
+	var f *Fault
+	p.Returns, f = p.NS.SignatureType(p.Plugin.Returns)
+	return f
+}
+
+// SignatureType resolves a type in the notation of a plugin's signature, where any, null, dict[string, T] and unions with |
+// are types too.
+func (ns *Namespace) SignatureType(text string) (Type, *Fault) {
+	text = strings.TrimSpace(text)
+	if alts := splitTop(text, '|'); len(alts) > 1 {
+		u := &Union{}
+		nullable := false
+		for _, a := range alts {
+			t, f := ns.SignatureType(a)
+			if f != nil {
+				return nil, f
+			}
+			if t == NullPrim {
+				nullable = true
+				continue
+			}
+			u.Alts = append(u.Alts, t)
+		}
+		var t Type = u
+		if len(u.Alts) == 1 {
+			t = u.Alts[0]
+		}
+		if nullable {
+			t = &Nullable{t}
+		}
+		return t, nil
+	}
+	switch text {
+	case "", "any", "expression":
+		return Any, nil
+	case "null", "None":
+		return NullPrim, nil
+	case "list":
+		return AnyList, nil
+	case "dict":
+		return AnyDict, nil
+	}
+	if inner, ok := strings.CutSuffix(text, "?"); ok {
+		t, f := ns.SignatureType(inner)
+		if f != nil {
+			return nil, f
+		}
+		return &Nullable{t}, nil
+	}
+	if inner, ok := strings.CutSuffix(text, "[]"); ok {
+		t, f := ns.SignatureType(inner)
+		if f != nil {
+			return nil, f
+		}
+		return &ListOf{t}, nil
+	}
+	if inner, ok := strings.CutPrefix(text, "dict[string,"); ok && strings.HasSuffix(inner, "]") {
+		t, f := ns.SignatureType(strings.TrimSuffix(inner, "]"))
+		if f != nil {
+			return nil, f
+		}
+		return &DictOf{t}, nil
+	}
+	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
+		return ns.SignatureType(text[1 : len(text)-1])
+	}
+	t, _, f := ns.LookupType(text, nil)
+	if f != nil {
+		return nil, f
+	}
+	if t == nil {
+		return nil, New("InvalidTypeAnnotation", nil, "%s is not a type", text)
+	}
+	return t, nil
+}
+
+// splitTop splits at sep outside brackets.
+func splitTop(s string, sep rune) []string {
+	var out []string
+	depth, from := 0, 0
+	for i, r := range s {
+		switch r {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case sep:
+			if depth == 0 {
+				out = append(out, s[from:i])
+				from = i + 1
+			}
+		}
+	}
+	return append(out, s[from:])
+}

@@ -1,0 +1,466 @@
+package eval
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/intendant/intendant/lang/check"
+	"github.com/intendant/intendant/lang/value"
+)
+
+// attrValue is the value of an attribute that is known when an instance is made.
+type attrValue struct {
+	name string
+	slot int
+	val  value.Value
+}
+
+// construct makes an instance, or finds it in an index, and schedules the rest of its attributes and its implementations.
+func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fault) {
+	late, f := m.lateArgs(u, e)
+	if f != nil {
+		return nil, f
+	}
+	direct := make([]attrValue, 0, len(e.Direct)+len(late))
+	for i := range e.Direct {
+		a := &e.Direct[i]
+		v, f := m.eval(u, a.X)
+		if f != nil {
+			return nil, f
+		}
+		direct = append(direct, attrValue{a.Name, a.Attr, v})
+	}
+	for _, l := range late {
+		if i := slices.IndexFunc(direct, func(d attrValue) bool { return d.name == l.name }); i >= 0 {
+			direct[i] = l
+			continue
+		}
+		direct = append(direct, l)
+	}
+	i, f := m.findIndexed(e, direct)
+	if f != nil {
+		return nil, f
+	}
+	if i != nil {
+		i.places = append(i.places, e.Where())
+		for _, d := range direct {
+			if f := m.setDirect(i, d, e.Where()); f != nil {
+				return nil, f
+			}
+		}
+	} else {
+		i = m.newInstance(e.Type, e.Where())
+		for _, d := range direct {
+			if f := m.setDirect(i, d, e.Where()); f != nil {
+				return nil, f
+			}
+		}
+		if f := m.register(i); f != nil {
+			return nil, f
+		}
+	}
+	sc := u.sc
+	if e.NeedsSelf {
+		if sc == nil {
+			sc = &scope{vars: make([]variable, 1)}
+		} else {
+			sc = sc.inner(1)
+		}
+		sc.vars[0] = variable{done: true, val: i, at: e.Where()}
+	}
+	for k := range e.Indirect {
+		a := &e.Indirect[k]
+		if len(late) > 0 && slices.ContainsFunc(late, func(l attrValue) bool { return l.name == a.Name }) {
+			continue
+		}
+		if f := m.assignAttr(i, a.Name, i.variable(a.Attr), a.X, a.Layout, sc, e.Where()); f != nil {
+			return nil, f
+		}
+	}
+	if f := m.emitImplements(i); f != nil {
+		return nil, f
+	}
+	return i, nil
+}
+
+func (m *machine) setDirect(i *Instance, d attrValue, at *check.Loc) *check.Fault {
+	if f := m.set(i.variable(d.slot), d.val, at, true); f != nil {
+		return attributeFault(i.place(), i, d.name, f)
+	}
+	return nil
+}
+
+// lateArgs are the attributes that ** supplies, and the inverse of the relation that the instance is assigned to.
+func (m *machine) lateArgs(u *unit, e *check.Construct) ([]attrValue, *check.Fault) {
+	var out []attrValue
+	for _, un := range e.Unpack {
+		d, f := m.evalUnpack(u, un)
+		if f != nil {
+			return nil, f
+		}
+		for k := range d.Len() {
+			name, v := d.At(k)
+			if e.Explicit[name] || slices.ContainsFunc(out, func(a attrValue) bool { return a.name == name }) {
+				return nil, check.New("RuntimeException", e.Where(), "The attribute %s is set twice in the constructor call of %s.", name, e.Name)
+			}
+			slot, ok := e.Type.Slot(name)
+			if !ok {
+				return nil, check.New("TypingException", e.Where(), "no attribute %s on type %s", name, e.Type)
+			}
+			out = append(out, attrValue{name, slot, v})
+		}
+	}
+	if e.LHS != nil {
+		a, f := m.inverseOfLHS(u, e, out)
+		if f != nil {
+			return nil, f
+		}
+		if a.name != "" {
+			out = slices.Insert(out, 0, a)
+		}
+	}
+	var missing []string
+	for _, name := range e.Required {
+		if !slices.ContainsFunc(out, func(a attrValue) bool { return a.name == name }) {
+			missing = append(missing, name)
+		}
+	}
+	if missing != nil {
+		return nil, check.MissingIndexAttributes(e.Where(), e.Type, missing)
+	}
+	return out, nil
+}
+
+func (m *machine) evalUnpack(u *unit, un *check.Unpack) (*value.Dict, *check.Fault) {
+	v, f := m.eval(u, un.X)
+	if f != nil {
+		return nil, f
+	}
+	d, ok := v.(*value.Dict)
+	if !ok {
+		return nil, check.New("TypingException", un.Where(), "The ** operator can only be applied to dictionaries")
+	}
+	return d, nil
+}
+
+// inverseOfLHS is the attribute of an index that follows from the relation which the instance is assigned to. Its name is
+// empty when none does.
+func (m *machine) inverseOfLHS(u *unit, e *check.Construct, given []attrValue) (attrValue, *check.Fault) {
+	v, f := m.eval(u, e.LHS)
+	if f != nil {
+		return attrValue{}, f
+	}
+	owner, ok := v.(*Instance)
+	if !ok {
+		return attrValue{}, check.New("TypingException", e.Where(), "%s is not an instance", value.Str(v))
+	}
+	rel := owner.typ.Attr(e.LHSAttr)
+	if rel == nil || !rel.Relation {
+		return attrValue{}, check.New("RuntimeException", e.Where(),
+			"Attempting to assign constructor of type %s to attribute that is not a relation attribute: %s on %s", e.Type, e.LHSAttr, value.Str(owner))
+	}
+	inv := rel.End
+	if inv == nil || !e.Type.IsA(inv.Entity) ||
+		slices.ContainsFunc(e.Direct, func(d check.Named) bool { return d.Name == inv.Name }) ||
+		slices.ContainsFunc(given, func(a attrValue) bool { return a.name == inv.Name }) {
+		return attrValue{}, nil
+	}
+	for _, ix := range e.Type.Indexes {
+		if slices.Contains(ix.Names, inv.Name) {
+			slot, _ := e.Type.Slot(inv.Name)
+			return attrValue{inv.Name, slot, owner}, nil
+		}
+	}
+	return attrValue{}, nil
+}
+
+// findIndexed looks the instance up in all indexes of its type. nil means that there is none yet.
+func (m *machine) findIndexed(e *check.Construct, direct []attrValue) (*Instance, *check.Fault) {
+	var found *Instance
+	collides := false
+	for _, ix := range e.Type.Indexes {
+		key := m.key[:0]
+		for n, name := range ix.Names {
+			k := slices.IndexFunc(direct, func(d attrValue) bool { return d.name == name })
+			v, f := coerceKey(e.Type.All[direct[k].slot], direct[k].val)
+			if f != nil {
+				return nil, f
+			}
+			key = appendKey(key, n, name, v)
+		}
+		m.key = key
+		i := m.indexes[e.Type.ID].entries[string(key)]
+		if i == nil {
+			continue
+		}
+		if i.typ != e.Type {
+			f := check.New("DuplicateException", e.Where(), "Type found in index is not an exact match")
+			f.Other, f.OtherMsg = i.place(), "the instance in the index was made here"
+			return nil, f
+		}
+		collides = collides || found != nil && found != i
+		if found == nil {
+			found = i
+		}
+	}
+	if collides {
+		return nil, check.New("IndexCollisionException", e.Where(), "Inconsistent indexes detected!\n")
+	}
+	return found, nil
+}
+
+// entityIndex finds the instances of an entity by the attributes of its indexes.
+type entityIndex struct {
+	entries map[string]*Instance
+	// waiting are the lookups without a match so far, in order of their keys' first appearance.
+	waiting map[string]*waitingKey
+	order   []*waitingKey
+}
+
+type waitingKey struct {
+	text    string
+	lookups []*unit
+}
+
+func (x *entityIndex) unmatched(e *check.Entity) []*check.Fault {
+	var out []*check.Fault
+	for _, w := range x.order {
+		for _, u := range w.lookups {
+			f := check.New("NotFoundException", u.x.Where(), "No match in index on type %s with key %s", e, w.text)
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// addToIndexes enters an instance in the indexes of an entity.
+func (m *machine) addToIndexes(i *Instance, e *check.Entity) *check.Fault {
+	if len(e.Indexes) == 0 {
+		return nil
+	}
+	x := &m.indexes[e.ID]
+	if x.entries == nil {
+		x.entries = make(map[string]*Instance)
+	}
+	for _, ix := range e.Indexes {
+		key, complete := m.key[:0], true
+		for n, name := range ix.Names {
+			slot, _ := i.typ.Slot(name)
+			v := i.variable(slot)
+			if !v.done {
+				complete = false
+				break
+			}
+			val, f := v.get()
+			if f != nil {
+				return f
+			}
+			if r, ok := val.(*value.Reference); ok {
+				return check.New("TypingException", nil,
+					"Invalid value `%s` in index for attribute %s on instance %s: references can not be used in indexes.", value.Str(r), name, value.Str(i))
+			}
+			key = appendKey(key, n, name, val)
+		}
+		m.key = key
+		if !complete {
+			continue
+		}
+		if old := x.entries[string(key)]; old != nil && old != i {
+			f := check.New("DuplicateException", i.place(), "Duplicate key in index. %s", keyText(i, ix.Names))
+			f.Other, f.OtherMsg = old.place(), "the other instance was made here"
+			return f
+		}
+		x.entries[string(key)] = i
+		if w := x.waiting[string(key)]; w != nil {
+			delete(x.waiting, string(key))
+			lookups := w.lookups
+			w.lookups = nil
+			for _, u := range lookups {
+				if f := m.found(u, i); f != nil {
+					return f
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func keyText(i *Instance, names []string) string {
+	s := ""
+	for n, name := range names {
+		if n > 0 {
+			s += ", "
+		}
+		slot, _ := i.typ.Slot(name)
+		v, _ := i.variable(slot).get()
+		s += value.IndexKey(name, v)
+	}
+	return s
+}
+
+// appendKey appends an attribute's part of a key. Keys are equal exactly when the texts of the values in Python are.
+func appendKey(b []byte, n int, name string, v value.Value) []byte {
+	if n > 0 {
+		b = append(b, 0)
+	}
+	switch x := v.(type) {
+	case value.String:
+		b = append(b, 's')
+		b = strconv.AppendInt(b, int64(len(x)), 10)
+		b = append(b, ':')
+		return append(b, x...)
+	case value.Int:
+		b = append(b, 'i')
+		return strconv.AppendInt(b, int64(x), 10)
+	case *Instance:
+		b = append(b, '#')
+		return strconv.AppendInt(b, int64(x.serial), 10)
+	case *value.Unknown:
+		b = append(b, '?')
+		return appendPointer(b, x)
+	}
+	return append(append(b, 'v'), value.IndexKey(name, v)...)
+}
+
+// coerceKey turns the value of a float attribute into a float, as lookups do.
+func coerceKey(a *check.Attribute, v value.Value) (value.Value, *check.Fault) {
+	if r, ok := v.(*value.Reference); ok {
+		return nil, check.New("TypingException", nil,
+			"Invalid value `%s` in index for attribute %s: references can not be used in indexes.", value.Str(r), a.Name)
+	}
+	switch a.Type {
+	case check.Float:
+	default:
+		n, ok := a.Type.(*check.Nullable)
+		if !ok || n.Elem != check.Float {
+			return v, nil
+		}
+		if _, null := v.(value.Null); null {
+			return v, nil
+		}
+	}
+	if _, ok := v.(value.Float); ok {
+		return v, nil
+	}
+	x, err := value.Cast("float", v)
+	if err != nil {
+		return nil, check.New("RuntimeException", nil, "%s", err.Error())
+	}
+	return x, nil
+}
+
+// runLookup looks an instance up in an index, or waits for it to be made.
+func (m *machine) runLookup(u *unit, e *check.Lookup) *check.Fault {
+	if f := m.values(u); f != nil {
+		return f
+	}
+	typ := e.Type
+	var params []attrValue
+	if e.Rel != "" {
+		t, first, f := m.shortForm(u, e)
+		if f != nil {
+			return f
+		}
+		typ, params = t, append(params, first)
+	}
+	for i := range e.Keys {
+		v, f := m.eval(u, e.Keys[i].X)
+		if f != nil {
+			return f
+		}
+		params = append(params, attrValue{name: e.Keys[i].Name, val: v})
+	}
+	for _, un := range e.Unpack {
+		d, f := m.evalUnpack(u, un)
+		if f != nil {
+			return f
+		}
+		for k := range d.Len() {
+			name, v := d.At(k)
+			params = append(params, attrValue{name: name, val: v})
+		}
+	}
+	return m.lookupIndex(u, e, typ, params)
+}
+
+func (m *machine) shortForm(u *unit, e *check.Lookup) (*check.Entity, attrValue, *check.Fault) {
+	v, f := m.eval(u, e.Root)
+	if f != nil {
+		return nil, attrValue{}, f
+	}
+	i, ok := v.(*Instance)
+	if !ok {
+		return nil, attrValue{}, check.New("TypingException", e.Where(), "short index lookup is only possible one objects, %s is not an object", value.Str(v))
+	}
+	rel := i.typ.Attr(e.Rel)
+	switch {
+	case rel == nil || !rel.Relation:
+		return nil, attrValue{}, check.New("TypingException", e.Where(), "short index lookup is only possible on relations, %s is an attribute", e.Rel)
+	case rel.End == nil:
+		return nil, attrValue{}, check.New("TypingException", e.Where(), "short index lookup is only possible on bi-drectional relations, %s is unidirectional", rel)
+	}
+	target, _ := rel.Base.(*check.Entity)
+	return target, attrValue{name: rel.End.Name, val: i}, nil
+}
+
+func (m *machine) lookupIndex(u *unit, e *check.Lookup, typ *check.Entity, params []attrValue) *check.Fault {
+	slices.SortStableFunc(params, func(a, b attrValue) int { return cmp.Compare(a.name, b.name) })
+	for k := 1; k < len(params); k++ {
+		if params[k].name == params[k-1].name {
+			return check.New("RuntimeException", e.Where(), "Attribute %s provided twice in index lookup", params[k].name)
+		}
+	}
+	matches := func(ix *check.IndexDef) bool {
+		names := slices.Compact(slices.Clone(ix.Names))
+		return slices.EqualFunc(names, params, func(n string, p attrValue) bool { return n == p.name })
+	}
+	if !slices.ContainsFunc(typ.Indexes, matches) {
+		return check.New("NotFoundException", e.Where(), "No index defined on %s for this lookup: %s", typ, paramText(params))
+	}
+	key, text := m.key[:0], ""
+	for n, p := range params {
+		v, f := coerceKey(typ.Attr(p.name), p.val)
+		if f != nil {
+			return f
+		}
+		key = appendKey(key, n, p.name, v)
+		if n > 0 {
+			text += ", "
+		}
+		text += value.IndexKey(p.name, v)
+	}
+	m.key = key
+	x := &m.indexes[typ.ID]
+	if i := x.entries[string(key)]; i != nil {
+		return m.found(u, i)
+	}
+	if x.waiting == nil {
+		x.waiting = make(map[string]*waitingKey)
+	}
+	w := x.waiting[string(key)]
+	if w == nil {
+		w = &waitingKey{text: text}
+		x.waiting[string(key)] = w
+		x.order = append(x.order, w)
+	}
+	w.lookups = append(w.lookups, u)
+	return nil
+}
+
+// found hands the instance of a lookup to whoever asked for it.
+func (m *machine) found(u *unit, i *Instance) *check.Fault {
+	m.deliver(u.to, u.slot, i)
+	return nil
+}
+
+func paramText(params []attrValue) string {
+	s := "["
+	for n, p := range params {
+		if n > 0 {
+			s += ", "
+		}
+		s += "(" + value.StringRepr(p.name) + ", " + value.Repr(p.val) + ")"
+	}
+	return s + "]"
+}

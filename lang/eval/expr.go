@@ -1,0 +1,267 @@
+package eval
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/intendant/intendant/lang/check"
+	"github.com/intendant/intendant/lang/value"
+)
+
+// eval is the value of an expression whose requirements are in the frame of u.
+func (m *machine) eval(u *unit, x check.Expr) (value.Value, *check.Fault) {
+	switch e := x.(type) {
+	case *check.Literal:
+		return e.Val, nil
+	case *check.Ref:
+		return u.val(e.Slot), nil
+	case *check.AttrRef:
+		return u.val(e.Slot), nil
+	case *check.Call:
+		return u.val(e.Slot), nil
+	case *check.Lookup:
+		return u.val(e.Slot), nil
+	case *check.Lazy:
+		return u.val(e.Slot), nil
+	case *check.IsDefined:
+		return u.val(e.Slot), nil
+	case *check.Cond:
+		return u.val(e.Slot), nil
+	case *check.Comp:
+		return u.val(e.Slot), nil
+	case *check.Filtered:
+		return filtered{}, nil
+	case *check.Construct:
+		return m.construct(u, e)
+	case *check.Binary:
+		a, f := m.eval(u, e.X)
+		if f != nil {
+			return nil, f
+		}
+		b, f := m.eval(u, e.Y)
+		if f != nil {
+			return nil, f
+		}
+		return binary(e, a, b)
+	case *check.Not:
+		a, f := m.eval(u, e.X)
+		if f != nil {
+			return nil, f
+		}
+		return not(e, a)
+	case *check.Match:
+		a, f := m.eval(u, e.X)
+		if f != nil {
+			return nil, f
+		}
+		return m.match(e, a)
+	case *check.List:
+		return m.evalList(u, e)
+	case *check.Dict:
+		d := value.NewDict(len(e.Keys))
+		for i, k := range e.Keys {
+			v, f := m.eval(u, e.Vals[i])
+			if f != nil {
+				return nil, f
+			}
+			d.Set(k, v)
+		}
+		return d, nil
+	case *check.MapLookup:
+		return m.evalEntry(u, e)
+	case *check.Format:
+		return m.evalFormat(u, e)
+	case *check.FFormat:
+		text, unknown, f := m.evalParts(u, e, e.Parts)
+		if f != nil {
+			return nil, f
+		}
+		if unknown {
+			return &value.Unknown{}, nil
+		}
+		return value.String(text), nil
+	}
+	return nil, check.New("CompilerException", x.Where(), "unexpected expression")
+}
+
+func (m *machine) evalList(u *unit, e *check.List) (value.Value, *check.Fault) {
+	if v := u.val(e.Slot); v != nil {
+		return v, nil
+	}
+	items := make([]value.Value, 0, len(e.Items))
+	for _, x := range e.Items {
+		v, f := m.eval(u, x)
+		if f != nil {
+			return nil, f
+		}
+		if l, ok := v.(*value.List); ok {
+			items = append(items, l.Items...)
+			continue
+		}
+		items = append(items, v)
+	}
+	return &value.List{Items: items}, nil
+}
+
+var opText = [...]string{"==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "**"}
+
+func binary(e *check.Binary, a, b value.Value) (value.Value, *check.Fault) {
+	if e.Op == check.In {
+		return in(e, a, b)
+	}
+	if _, unknown := a.(*value.Unknown); unknown {
+		return &value.Unknown{}, nil
+	}
+	if _, unknown := b.(*value.Unknown); unknown {
+		return &value.Unknown{}, nil
+	}
+	if e.Op <= check.Ge {
+		ok, err := value.Compare(opText[e.Op], a, b)
+		if err != nil {
+			return nil, operandFault(e.Where(), err)
+		}
+		return value.Bool(ok), nil
+	}
+	v, err := value.Arith(opText[e.Op], a, b)
+	if err != nil {
+		return nil, operandFault(e.Where(), err)
+	}
+	return v, nil
+}
+
+func in(e *check.Binary, a, b value.Value) (value.Value, *check.Fault) {
+	if _, unknown := a.(*value.Unknown); unknown {
+		return &value.Unknown{}, nil
+	}
+	if _, isUnknown := b.(*value.Unknown); isUnknown {
+		return nil, check.New("TypingException", e.Where(), "Operand two of 'in' can only be a list or dict (%s)", value.Str(b))
+	}
+	if d, isDict := b.(*value.Dict); isDict {
+		switch a.(type) {
+		case *value.List, *value.Dict:
+			return nil, check.New("TypeError", e.Where(), "unhashable type: '%s'", value.TypeName(a))
+		case value.String:
+		default:
+			_ = d
+			return value.Bool(false), nil
+		}
+	}
+	found, unknown, err := value.In(a, b)
+	switch {
+	case err != nil:
+		return nil, operandFault(e.Where(), err)
+	case unknown:
+		return &value.Unknown{}, nil
+	}
+	return value.Bool(found), nil
+}
+
+// operandFault is the fault for an operator that does not work on its operands.
+func operandFault(at *check.Loc, err error) *check.Fault {
+	if ae, ok := errors.AsType[*value.ArithmeticError](err); ok {
+		return check.New(ae.Class, at, "%s", ae.Message)
+	}
+	return check.New("TypingException", at, "%s", err.Error())
+}
+
+func not(e *check.Not, a value.Value) (value.Value, *check.Fault) {
+	switch b := a.(type) {
+	case *value.Unknown:
+		return &value.Unknown{}, nil
+	case value.Bool:
+		return !b, nil
+	}
+	return nil, check.New("RuntimeException", e.Where(), "Invalid value `%s`: `not` expects a boolean", value.Str(a))
+}
+
+func (m *machine) evalEntry(u *unit, e *check.MapLookup) (value.Value, *check.Fault) {
+	d, f := m.eval(u, e.X)
+	if f != nil {
+		return nil, f
+	}
+	if _, unknown := d.(*value.Unknown); unknown {
+		return &value.Unknown{}, nil
+	}
+	dict, ok := d.(*value.Dict)
+	if !ok {
+		return nil, check.New("TypingException", e.Where(), "dict lookup is only possible on dicts, %s is not an object", value.Str(d))
+	}
+	k, f := m.eval(u, e.Key)
+	if f != nil {
+		return nil, f
+	}
+	if _, unknown := k.(*value.Unknown); unknown {
+		return &value.Unknown{}, nil
+	}
+	key, ok := k.(value.String)
+	if !ok {
+		return nil, check.New("TypingException", e.Where(), "dict keys must be string, %s is not a string", value.Str(k))
+	}
+	v, ok := dict.Get(string(key))
+	if !ok {
+		return nil, check.New("KeyException", e.Where(), "key %s not found in dict, options are [%s]", string(key), strings.Join(dict.Keys(), ","))
+	}
+	return v, nil
+}
+
+func (m *machine) evalFormat(u *unit, e *check.Format) (value.Value, *check.Fault) {
+	text := e.Text
+	for i, r := range e.Refs {
+		v, f := m.eval(u, r)
+		if f != nil {
+			return nil, f
+		}
+		s, unknown, err := value.Interpolate(v)
+		switch {
+		case err != nil:
+			return nil, formatFault(e.Where(), err, refText(r))
+		case unknown:
+			return &value.Unknown{}, nil
+		}
+		text = strings.ReplaceAll(text, e.Sources[i], s)
+	}
+	return value.String(text), nil
+}
+
+func formatFault(at *check.Loc, err error, name string) *check.Fault {
+	if _, ok := errors.AsType[*value.ReferenceError](err); ok {
+		return check.New("UnexpectedReference", at, "Encountered reference in string format for variable `%s`. This is not supported.", name)
+	}
+	if fe, ok := errors.AsType[*value.FormatError](err); ok {
+		if fe.Class == "ValueError" {
+			return check.New("RuntimeException", at, "Invalid f-string: %s", fe.Message)
+		}
+		return check.New(fe.Class, at, "%s", fe.Message)
+	}
+	return check.New("RuntimeException", at, "%s", err.Error())
+}
+
+func (m *machine) evalParts(u *unit, e *check.FFormat, parts []check.FPart) (text string, unknown bool, f *check.Fault) {
+	var b strings.Builder
+	for i := range parts {
+		p := &parts[i]
+		if p.Positional {
+			return "", false, check.New("RuntimeException", e.Where(),
+				"f-strings do not support positional substitutions via '{}', use variable or attribute keys instead")
+		}
+		if p.Ref == nil {
+			b.WriteString(p.Text)
+			continue
+		}
+		v, f := m.eval(u, p.Ref)
+		if f != nil {
+			return "", false, f
+		}
+		spec, un, f := m.evalParts(u, e, p.Spec)
+		if f != nil {
+			return "", false, f
+		}
+		s, un2, err := value.FormatField(v, p.Conversion, spec)
+		if err != nil {
+			return "", false, formatFault(e.Where(), err, refText(p.Ref))
+		}
+		unknown = unknown || un || un2
+		b.WriteString(s)
+	}
+	return b.String(), unknown, nil
+}

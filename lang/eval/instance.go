@@ -1,0 +1,159 @@
+package eval
+
+import (
+	"slices"
+
+	"github.com/intendant/intendant/lang/check"
+	"github.com/intendant/intendant/lang/value"
+)
+
+// Instance is an entity instance.
+type Instance struct {
+	value.IsInstance
+	typ    *check.Entity
+	m      *machine
+	serial int
+	slots  []variable
+	root   scope // the scope of conditions and of implementations without variables
+	places []*check.Loc
+	ran    []*check.Implementation
+}
+
+// Entity is the class of the instance.
+func (i *Instance) Entity() *check.Entity { return i.typ }
+
+// TypeName is the qualified name of the instance's entity.
+func (i *Instance) TypeName() string { return i.typ.FullName() }
+
+// IsA reports whether the instance's entity is, or descends from, the entity of that qualified name.
+func (i *Instance) IsA(qualified string) bool {
+	if i.typ.FullName() == qualified {
+		return true
+	}
+	e, ok := i.m.prog.Symbols[qualified].(*check.Entity)
+	return ok && i.typ.IsA(e)
+}
+
+func (i *Instance) variable(slot int) *variable { return &i.slots[slot] }
+
+// place is where the instance was constructed last.
+func (i *Instance) place() *check.Loc { return i.places[len(i.places)-1] }
+
+// At is where the instance was constructed first.
+func (i *Instance) At() *check.Loc { return i.places[0] }
+
+// Attribute returns the value of an attribute or relation (see [value.Instance]).
+func (i *Instance) Attribute(name string) (v value.Value, ok bool, err error) {
+	slot, ok := i.typ.Slot(name)
+	if !ok {
+		if name == "self" {
+			return i, true, nil
+		}
+		return nil, false, nil
+	}
+	x := i.variable(slot)
+	if !x.done {
+		return nil, true, &value.UnsetError{Instance: i, Attribute: name, Waiter: x}
+	}
+	v, f := x.get()
+	if f != nil {
+		return nil, true, &value.OptionalError{Instance: i, Attribute: name}
+	}
+	return v, true, nil
+}
+
+// AttributeNames lists attributes and relations, in the order of the slots.
+func (i *Instance) AttributeNames() []string {
+	names := make([]string, len(i.typ.All))
+	for k, a := range i.typ.All {
+		names[k] = a.Name
+	}
+	return names
+}
+
+// Serial numbers instances in creation order, from 1.
+func (i *Instance) Serial() int { return i.serial }
+
+// Places lists every place that constructed this instance.
+func (i *Instance) Places() []string {
+	out := make([]string, len(i.places))
+	for k, p := range i.places {
+		out[k] = p.String()
+	}
+	return out
+}
+
+var _ value.Instance = (*Instance)(nil)
+
+// scope holds the variables of a block. All scopes inside an implementation know its instance.
+type scope struct {
+	parent *scope
+	inst   *Instance
+	vars   []variable
+}
+
+func (sc *scope) inner(n int) *scope {
+	return &scope{parent: sc, inst: sc.inst, vars: make([]variable, n)}
+}
+
+func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
+	i := &Instance{typ: e, m: m, places: []*check.Loc{at}, slots: make([]variable, len(e.All))}
+	i.root.inst = i
+	m.serial++
+	i.serial = m.serial
+	many := 0
+	for _, a := range e.All {
+		if a.Kind() == check.Many {
+			many++
+		}
+	}
+	states := make([]manyState, many)
+	for k, a := range e.All {
+		v := &i.slots[k]
+		v.attr, v.owner = a, i
+		switch a.Kind() {
+		case check.Single:
+			v.kind = singleVar
+		case check.Maybe:
+			v.kind = maybeVar
+		case check.Many:
+			v.kind = manyVar
+			many--
+			v.many = &states[many]
+		}
+		if v.delayed() && v.canGet() {
+			m.enqueue(v)
+		}
+	}
+	return i
+}
+
+// register makes an instance known to its entity and all ancestors, and to their indexes.
+func (m *machine) register(i *Instance) *check.Fault {
+	m.instances = append(m.instances, i)
+	return m.registerAs(i, i.typ)
+}
+
+func (m *machine) registerAs(i *Instance, e *check.Entity) *check.Fault {
+	if f := m.addToIndexes(i, e); f != nil {
+		return f
+	}
+	for _, p := range e.Parents {
+		if p == m.prog.Base {
+			continue // it has no index
+		}
+		if f := m.registerAs(i, p); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// started notes that an implementation runs for the instance; false when it did before.
+func (i *Instance) started(im *check.Implementation) bool {
+	if slices.Contains(i.ran, im) {
+		return false
+	}
+	i.ran = append(i.ran, im)
+	return true
+}

@@ -1,0 +1,350 @@
+package eval
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/intendant/intendant/lang/check"
+	"github.com/intendant/intendant/lang/pyre"
+	"github.com/intendant/intendant/lang/value"
+)
+
+// Host is what the world lends a program: the parts of [value.Context] that do not depend on a call.
+type Host interface {
+	// Stdout takes what plugins print.
+	Stdout() io.Writer
+	// ReadFile reads a file of a module; namespace is that of the call.
+	ReadFile(namespace, dir, path string) ([]byte, error)
+	// ListFiles lists the names of the files directly in a module's directory, sorted.
+	ListFiles(namespace, dir, path string) ([]string, error)
+	// Plugin finds a plugin by qualified name.
+	Plugin(name string) (*value.Plugin, bool)
+	// Resource gives the id of the resource that the exporter would make of an instance.
+	Resource(i value.Instance) (id string, ok bool, err error)
+	// Input reads an input of the compile.
+	Input(kind value.InputKind, name string) (string, bool)
+	// Await records that the compile needs an input that is not there.
+	Await(kind value.InputKind, name, resource string) *value.Unknown
+	// AddFile puts content into the file storage of the exported version.
+	AddFile(content []byte) string
+	// Random returns n bytes that depend only on the compile's seed and on purpose.
+	Random(purpose string, n int) []byte
+}
+
+// DefaultMaxSteps is the number of units that a program may run unless told otherwise. A model of 100,000 instances takes
+// about two million.
+const DefaultMaxSteps = 20_000_000
+
+// Config says how to run a program.
+type Config struct {
+	Host Host
+	// MaxSteps bounds how many units run; 0 means [DefaultMaxSteps].
+	MaxSteps int64
+}
+
+// Model is the outcome of a program.
+type Model struct {
+	// Instances are in creation order.
+	Instances []*Instance
+	// Steps is how many units ran, Freezes how many relations had to be closed to go on.
+	Steps, Freezes int64
+
+	globals [][]variable
+	prog    *check.Program
+}
+
+// Variable is the value of a variable of a file, by namespace and name; nil when there is none.
+func (m *Model) Variable(namespace, name string) value.Value {
+	ns := m.prog.Root.Find(namespace)
+	if ns == nil || ns.ID < 0 {
+		return nil
+	}
+	i := slices.Index(ns.Body.Names, name)
+	if i < 0 || !m.globals[ns.ID][i].done {
+		return nil
+	}
+	v, f := m.globals[ns.ID][i].get()
+	if f != nil {
+		return nil
+	}
+	return v
+}
+
+// Run runs a program. The faults are those of the model; an error says that the context was done. With faults the model holds
+// what there was when they came up.
+func Run(ctx context.Context, p *check.Program, cfg Config) (*Model, []*check.Fault, error) {
+	m := newMachine(p, cfg)
+	fs, err := m.run(ctx)
+	return &Model{
+		Instances: m.instances, Steps: m.steps, Freezes: m.freezes, globals: m.files, prog: p,
+	}, fs, err
+}
+
+type machine struct {
+	prog     *check.Program
+	host     Host
+	maxSteps int64
+	steps    int64
+	freezes  int64
+
+	runq  fifo[*unit]
+	waitq *waitQueue
+	// idle are the variables that nobody waited for when their turn came.
+	idle   []*variable
+	parked int
+	// stirred are those among idle that may have got somebody since.
+	stirred             []*variable
+	firstUnit, lastUnit *unit
+
+	files       [][]variable
+	annotations []variable
+	instances   []*Instance
+	serial      int
+	indexes     []entityIndex
+	key         []byte
+
+	regexes map[string]*pyre.Regexp
+	depth   int
+}
+
+func newMachine(p *check.Program, cfg Config) *machine {
+	m := &machine{
+		prog: p, host: cfg.Host, maxSteps: cfg.MaxSteps, waitq: newWaitQueue(p.Policy), regexes: map[string]*pyre.Regexp{},
+		annotations: make([]variable, p.Annotations), indexes: make([]entityIndex, len(p.Entities)),
+		files: make([][]variable, len(p.Files)),
+	}
+	if m.maxSteps <= 0 {
+		m.maxSteps = DefaultMaxSteps
+	}
+	for i, ns := range p.Files {
+		if ns.Body != nil {
+			m.files[i] = make([]variable, len(ns.Body.Names))
+		}
+	}
+	return m
+}
+
+// checkEvery is how many units run between two looks at the context.
+const checkEvery = 1 << 12
+
+func (m *machine) run(ctx context.Context) ([]*check.Fault, error) {
+	for _, ns := range m.prog.Files {
+		if f := m.emitBlock(ns.Body, nil); f != nil {
+			return []*check.Fault{f}, nil
+		}
+	}
+	for m.runq.len() > 0 || m.waitq.len() > 0 || m.parked > 0 {
+		for m.runq.len() > 0 {
+			if m.steps++; m.steps&(checkEvery-1) == 0 {
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+			}
+			if m.steps > m.maxSteps {
+				return []*check.Fault{check.New("CompilerException", m.runq.pop().where(),
+					"Could not complete model, the limit of %d steps is reached: does it keep on making new instances?", m.maxSteps)}, nil
+			}
+			if f := m.exec(m.runq.pop()); f != nil {
+				return []*check.Fault{f}, nil
+			}
+		}
+		if err := ctx.Err(); err != nil && m.freezes&255 == 0 {
+			return nil, err
+		}
+		if m.freezeNext() || m.freezeStirred() || m.breakCycle() {
+			m.freezes++
+			continue
+		}
+		m.freezeIdle()
+	}
+	return m.finalise(), nil
+}
+
+// freezeNext freezes the first candidate of the wait queue that somebody waits for.
+func (m *machine) freezeNext() bool {
+	for m.waitq.len() > 0 {
+		v := m.waitq.pop()
+		switch {
+		case v.done:
+		case v.progress() <= 0:
+			m.park(v)
+		case v.outstanding > 0:
+			v.queued = false
+		default:
+			m.freeze(v)
+			return true
+		}
+	}
+	return false
+}
+
+// freezeStirred tries the variables that nobody waited for when their turn came but somebody does now.
+func (m *machine) freezeStirred() bool {
+	if len(m.stirred) == 0 {
+		return false
+	}
+	stirred := m.stirred
+	m.stirred = nil
+	pick := stirred[:0]
+	for _, v := range stirred {
+		v.potential = false
+		if v.parked && !v.done && v.progress() > 0 {
+			pick = append(pick, v)
+		}
+	}
+	slices.SortFunc(pick, func(a, b *variable) int { return int(a.parkedAt - b.parkedAt) })
+	for _, v := range pick {
+		m.unpark(v)
+		m.waitq.push(v)
+	}
+	for m.waitq.len() > 0 {
+		v := m.waitq.pop()
+		if v.outstanding > 0 {
+			v.queued = false
+			continue
+		}
+		m.freeze(v)
+		return true
+	}
+	return false
+}
+
+// breakCycle freezes a variable that units wait for although others have promised to add to it, since nothing else moves.
+func (m *machine) breakCycle() bool {
+	var best *variable
+	for u := m.firstUnit; u != nil; u = u.next {
+		for i := range u.frame {
+			v := u.frame[i].from
+			if v == nil || !v.delayed() || v.done || v.outstanding <= 0 || v.progress() <= 0 {
+				continue
+			}
+			if best == nil || m.waitq.before(v, best) {
+				best = v
+			}
+		}
+		if extra, ok := u.aux.(*callState); ok {
+			for _, v := range extra.more {
+				if v.delayed() && !v.done && v.outstanding > 0 && v.progress() > 0 && (best == nil || m.waitq.before(v, best)) {
+					best = v
+				}
+			}
+		}
+		if best != nil && best.attr.PolicyRank == 0 {
+			break
+		}
+	}
+	if best == nil {
+		return false
+	}
+	m.freeze(best)
+	return true
+}
+
+// freezeIdle freezes all that nobody waits for, the last first.
+func (m *machine) freezeIdle() {
+	for len(m.idle) > 0 {
+		v := m.idle[len(m.idle)-1]
+		m.idle = m.idle[:len(m.idle)-1]
+		if v.parked && int(v.parkedAt) == len(m.idle) {
+			m.unpark(v)
+			m.freeze(v)
+		}
+	}
+}
+
+// park puts a variable among those that nobody waits for. Entries of the list are not taken out when a variable leaves it.
+func (m *machine) park(v *variable) {
+	v.parked, v.parkedAt = true, int32(len(m.idle))
+	m.idle = append(m.idle, v)
+	m.parked++
+}
+
+func (m *machine) unpark(v *variable) {
+	v.parked = false
+	m.parked--
+}
+
+// finalise checks that the model is complete (language specification, section 10.8).
+func (m *machine) finalise() []*check.Fault {
+	var fs []*check.Fault
+	for _, e := range m.prog.Entities {
+		fs = append(fs, m.indexes[e.ID].unmatched(e)...)
+		for _, a := range e.Own {
+			for _, an := range a.Annotations {
+				v := &m.annotations[an.ID]
+				if !v.done {
+					continue
+				}
+				if _, unknown := v.val.(*value.Unknown); unknown {
+					fs = append(fs, check.New("TypingException", &a.At, "Relation annotation can not be Unknown"))
+				}
+			}
+		}
+	}
+	for _, i := range m.instances {
+		fs = append(fs, m.complete(i)...)
+	}
+	if len(fs) > 0 {
+		check.SortFaults(fs)
+		return fs
+	}
+	if m.firstUnit != nil {
+		return []*check.Fault{m.stuck()}
+	}
+	return nil
+}
+
+// complete checks that an instance has an implementation and all its attributes.
+func (m *machine) complete(i *Instance) []*check.Fault {
+	var fs []*check.Fault
+	if len(i.ran) == 0 {
+		f := check.New("RuntimeException", i.place(), "Unable to select implementation for entity %s", i.typ.Name)
+		f.Hint = "every instance needs an implementation: implement " + i.typ.Name + " using std::none"
+		fs = append(fs, f)
+	}
+	for k := range i.slots {
+		v := &i.slots[k]
+		switch {
+		case v.done:
+		case v.canGet():
+			m.freeze(v)
+		default:
+			fs = append(fs, unset(i, v))
+		}
+	}
+	return fs
+}
+
+func unset(i *Instance, v *variable) *check.Fault {
+	var f *check.Fault
+	if v.attr.Relation && v.attr.Multi() {
+		n := 0
+		if v.many != nil {
+			n = len(v.many.list.Items)
+		}
+		f = check.New("UnsetException", nil, "The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
+			value.Str(i), v.attr.Name, &v.attr.At, v.attr.Low, n)
+	} else {
+		f = check.New("UnsetException", nil, "The object %s is not complete: attribute %s (%s) is not set", value.Str(i), v.attr.Name, &v.attr.At)
+	}
+	f.Shown, f.Other, f.OtherMsg = i.place(), &v.attr.At, "the attribute is defined here"
+	return f
+}
+
+// stuck is the fault of a program in which statements wait for each other.
+func (m *machine) stuck() *check.Fault {
+	first := m.firstUnit
+	for u := m.firstUnit; u != nil; u = u.next {
+		switch u.op {
+		case opAssign, opStmt, opAttr, opItem, opElement, opLazyRight, opImplement, opAnnotation:
+			first = u
+		default:
+			continue
+		}
+		break
+	}
+	f := check.New("RuntimeException", first.expression(), "not all statements executed: %s", m.remaining())
+	f.Hint = "these statements wait for each other, or for a value that nobody sets"
+	return f
+}

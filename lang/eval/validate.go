@@ -1,0 +1,241 @@
+package eval
+
+import (
+	"fmt"
+
+	"github.com/intendant/intendant/lang/check"
+	"github.com/intendant/intendant/lang/value"
+)
+
+func appendPointer(b []byte, v any) []byte { return fmt.Appendf(b, "%p", v) }
+
+// validateAttr checks a value for an attribute. Plain attributes take references as well.
+func (m *machine) validateAttr(a *check.Attribute, v value.Value) *check.Fault {
+	if a.Relation {
+		return m.validate(a.Type, v)
+	}
+	switch a.Type {
+	case check.String:
+		if _, ok := v.(value.String); ok {
+			return nil
+		}
+	case check.Int:
+		if _, ok := v.(value.Int); ok {
+			return nil
+		}
+	case check.Bool:
+		if _, ok := v.(value.Bool); ok {
+			return nil
+		}
+	}
+	if r, ok := v.(*value.Reference); ok {
+		return referenceFits(a.Type, r)
+	}
+	if l, ok := v.(*value.List); ok {
+		t := a.Type
+		if n, ok := t.(*check.Nullable); ok {
+			t = n.Elem
+		}
+		if lt, ok := t.(*check.ListOf); ok {
+			for _, x := range l.Items {
+				f := (*check.Fault)(nil)
+				if r, ok := x.(*value.Reference); ok {
+					f = referenceFits(lt.Elem, r)
+				} else {
+					f = m.validate(lt.Elem, x)
+				}
+				if f != nil {
+					return f
+				}
+			}
+			return nil
+		}
+	}
+	return m.validate(a.Type, v)
+}
+
+// referenceFits checks that what a reference resolves to suits a type.
+func referenceFits(t check.Type, r *value.Reference) *check.Fault {
+	for u := t; ; {
+		if u.String() == r.Model || r.Model == "" || u == check.Any {
+			return nil
+		}
+		switch x := u.(type) {
+		case *check.Nullable:
+			u = x.Elem
+			continue
+		case check.Prim:
+			if x == check.Number && (r.Model == "int" || r.Model == "float") {
+				return nil
+			}
+		}
+		return check.New("TypingException", nil, "Invalid value: %s is not a subtype of Reference[%s]", value.Str(r), t)
+	}
+}
+
+func expected(t check.Type, v value.Value) *check.Fault {
+	return check.New("RuntimeException", nil, "Invalid value '%s', expected %s", value.Str(v), t)
+}
+
+// validate checks a value against a type. Unknown suits every type.
+func (m *machine) validate(t check.Type, v value.Value) *check.Fault {
+	if _, unknown := v.(*value.Unknown); unknown {
+		return nil
+	}
+	switch x := t.(type) {
+	case check.Prim:
+		return m.validatePrim(x, v)
+	case *check.Nullable:
+		if _, null := v.(value.Null); null {
+			return nil
+		}
+		return m.validate(x.Elem, v)
+	case *check.ListOf:
+		l, ok := v.(*value.List)
+		if !ok {
+			f := expected(check.AnyList, v)
+			f.Class, f.Imp = "TypingException", 10
+			f.Msg = fmt.Sprintf("Invalid value '%s', expected %s", value.Str(v), t)
+			return f
+		}
+		for _, e := range l.Items {
+			if f := m.validate(x.Elem, e); f != nil {
+				return f
+			}
+		}
+		return nil
+	case *check.DictOf:
+		d, ok := v.(*value.Dict)
+		if !ok {
+			return expected(t, v)
+		}
+		for i := range d.Len() {
+			_, e := d.At(i)
+			if f := m.validate(x.Elem, e); f != nil {
+				return f
+			}
+		}
+		return nil
+	case *check.Union:
+		for _, a := range x.Alts {
+			if m.validate(a, v) == nil {
+				return nil
+			}
+		}
+		return check.New("TypingException", nil, "Invalid value '%s', expected %s", value.Str(v), t)
+	case *check.Typedef:
+		return m.validateTypedef(x, v)
+	case *check.Entity:
+		i, ok := v.(*Instance)
+		if !ok {
+			return check.New("RuntimeException", nil, "Invalid type for value '%s', should be type %s", value.Str(v), x)
+		}
+		if !i.typ.IsA(x) {
+			return check.New("RuntimeException", nil, "Invalid class type for %s, should be %s", value.Str(v), x)
+		}
+		return nil
+	}
+	return nil
+}
+
+func (m *machine) validatePrim(t check.Prim, v value.Value) *check.Fault {
+	if _, ok := v.(*value.Reference); ok && t != check.AnyList {
+		return check.New("UnexpectedReference", nil,
+			"References are not allowed for values of type `%s`. To work with references, explicitly declare support with a `... | Reference[...]` annotation.", t)
+	}
+	ok := false
+	switch t {
+	case check.String:
+		_, ok = v.(value.String)
+	case check.Int:
+		ok = isInt(v)
+	case check.Float:
+		_, ok = v.(value.Float)
+	case check.Number:
+		_, ok = v.(value.Float)
+		ok = ok || isInt(v)
+	case check.Bool:
+		_, ok = v.(value.Bool)
+	case check.Any:
+		ok = true
+	case check.NullPrim:
+		_, ok = v.(value.Null)
+	case check.AnyList:
+		_, ok = v.(*value.List)
+	case check.AnyDict:
+		_, ok = v.(*value.Dict)
+	case check.ListPrim:
+		l, isList := v.(*value.List)
+		if isList {
+			for _, e := range l.Items {
+				if !literal(e) {
+					return check.New("TypingException", nil, "Invalid value '%s', expected Literal", value.Str(e))
+				}
+			}
+		}
+		ok = isList
+	case check.DictPrim:
+		d, isDict := v.(*value.Dict)
+		if isDict {
+			for i := range d.Len() {
+				if _, e := d.At(i); !literal(e) {
+					return check.New("TypingException", nil, "Invalid value '%s', expected Literal", value.Str(e))
+				}
+			}
+		}
+		ok = isDict
+	}
+	if ok {
+		return nil
+	}
+	f := expected(t, v)
+	if t == check.ListPrim || t == check.AnyList {
+		f.Class, f.Imp = "TypingException", 10
+	}
+	return f
+}
+
+func isInt(v value.Value) bool {
+	switch v.(type) {
+	case value.Int, *value.BigInt, value.Bool:
+		return true
+	}
+	return false
+}
+
+// literal reports whether a value holds no instances.
+func literal(v value.Value) bool {
+	switch x := v.(type) {
+	case *Instance:
+		return false
+	case *value.List:
+		for _, e := range x.Items {
+			if !literal(e) {
+				return false
+			}
+		}
+	case *value.Dict:
+		for i := range x.Len() {
+			if _, e := x.At(i); !literal(e) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (m *machine) validateTypedef(t *check.Typedef, v value.Value) *check.Fault {
+	if f := m.validate(t.Base, v); f != nil {
+		return f
+	}
+	ok, f := m.constraint(t, v)
+	if f != nil {
+		return f
+	}
+	if ok {
+		return nil
+	}
+	f = check.New("RuntimeException", &t.At, "Invalid value %s, does not match constraint `%s`", value.Repr(v), t.Pretty)
+	f.FromType = true
+	return f
+}

@@ -1,0 +1,397 @@
+package lang
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/intendant/intendant/diag"
+	"github.com/intendant/intendant/lang/check"
+	"github.com/intendant/intendant/lang/eval"
+	"github.com/intendant/intendant/lang/value"
+	"github.com/intendant/intendant/model"
+)
+
+// ResourceType says how instances of an entity become resources.
+type ResourceType struct {
+	// Entity is the qualified name. Instances of entities that descend from it become resources of this type too.
+	Entity string
+	// ID is the field whose value identifies a resource on its agent.
+	ID string
+	// Agent is the path from an instance to the name of its agent, such as host.name.
+	Agent string
+	// Fields are the attributes of the resource.
+	Fields []string
+	// Computed gives the values of fields that are not plain attributes.
+	Computed map[string]func(c value.Context, i value.Instance) (value.Value, error)
+	// Ignore reports that an instance makes no resource; nil means that all do.
+	Ignore func(i value.Instance) (bool, error)
+}
+
+// Undefined is the value of a field that is not known yet.
+const Undefined = "<<undefined>>"
+
+// errUnknownID says that a resource's id depends on an unknown value: it is left out of the version.
+var errUnknownID = errors.New("the id of the resource is not known yet")
+
+// errIgnored says that a resource type makes no resource of an instance.
+var errIgnored = errors.New("no resource is made of this instance")
+
+// Resource gives the id of the resource that the exporter makes of an instance.
+func (h *host) Resource(i value.Instance) (string, bool, error) {
+	for _, r := range h.order {
+		if !i.IsA(r.Entity) {
+			continue
+		}
+		id, err := h.resourceID(r, i)
+		switch {
+		case errors.Is(err, errUnknownID), errors.Is(err, errIgnored):
+			return "", false, nil
+		case err != nil:
+			return "", false, err
+		}
+		return string(id), true, nil
+	}
+	return "", false, nil
+}
+
+// follow reads a dotted path from an instance. A list on the way stands for its first element.
+func follow(i value.Instance, path string) (value.Value, error) {
+	var v value.Value = i
+	for name := range strings.SplitSeq(path, ".") {
+		if l, ok := v.(*value.List); ok {
+			if len(l.Items) == 0 {
+				return nil, errUnknownID
+			}
+			v = l.Items[0]
+		}
+		if _, unknown := v.(*value.Unknown); unknown {
+			return nil, errUnknownID
+		}
+		inst, ok := v.(value.Instance)
+		if !ok {
+			return nil, fmt.Errorf("can not read attribute %s of %s", name, value.Str(v))
+		}
+		x, ok, err := inst.Attribute(name)
+		if !ok {
+			return nil, fmt.Errorf("there is no attribute %s on %s", name, inst.TypeName())
+		}
+		if err != nil {
+			if _, unset := errors.AsType[*value.UnsetError](err); unset {
+				return nil, err
+			}
+			if _, optional := errors.AsType[*value.OptionalError](err); optional {
+				return nil, errUnknownID
+			}
+			return nil, err
+		}
+		v = x
+	}
+	if _, unknown := v.(*value.Unknown); unknown {
+		return nil, errUnknownID
+	}
+	return v, nil
+}
+
+func (h *host) field(r *ResourceType, i value.Instance, name string) (value.Value, error) {
+	if f := r.Computed[name]; f != nil {
+		return f(exportContext{h, i}, i)
+	}
+	v, ok, err := i.Attribute(name)
+	if !ok {
+		return nil, fmt.Errorf("there is no attribute %s on %s", name, i.TypeName())
+	}
+	if err != nil {
+		if _, optional := errors.AsType[*value.OptionalError](err); optional {
+			return value.Null{}, nil
+		}
+		return nil, err
+	}
+	return v, nil
+}
+
+func (h *host) resourceID(r *ResourceType, i value.Instance) (model.ResourceID, error) {
+	if r.Ignore != nil {
+		ignore, err := r.Ignore(i)
+		switch {
+		case err != nil:
+			return "", err
+		case ignore:
+			return "", errIgnored
+		}
+	}
+	agent, err := follow(i, r.Agent)
+	if err != nil {
+		return "", err
+	}
+	name, ok := agent.(value.String)
+	if !ok {
+		return "", fmt.Errorf("the agent attribute should lead to a string, %s is a %s", value.Str(agent), value.TypeName(agent))
+	}
+	v, err := h.field(r, i, r.ID)
+	if err != nil {
+		return "", err
+	}
+	if _, unknown := v.(*value.Unknown); unknown {
+		return "", errUnknownID
+	}
+	id := r.Entity + "[" + string(name) + "," + r.ID + "=" + value.Str(v) + "]"
+	switch {
+	case name == "" || strings.Contains(string(name), ","):
+		return "", fmt.Errorf("the agent name %q of resource %s must not be empty or have a comma", string(name), id)
+	case strings.ContainsAny(value.Str(v), "]"):
+		return "", fmt.Errorf("the id %s must not have a ] in its value", id)
+	}
+	return model.ResourceID(id), nil
+}
+
+// exported is a resource in the making.
+type exported struct {
+	id       model.ResourceID
+	inst     *eval.Instance
+	attrs    map[string]any
+	requires []model.ResourceID
+	set      string
+	unknown  bool
+}
+
+// export makes the desired state of a model.
+func (c *compilation) export(prog *check.Program, m *eval.Model) {
+	x := &exporter{c: c, byID: map[model.ResourceID]*exported{}, byInst: map[*eval.Instance]*exported{}, ignored: map[*eval.Instance]bool{}}
+	for _, r := range c.host.order {
+		e, ok := prog.Symbols[r.Entity].(*check.Entity)
+		if !ok {
+			continue
+		}
+		for _, i := range m.Instances {
+			if i.Entity().IsA(e) {
+				x.resource(r, i)
+			}
+		}
+	}
+	if set, ok := prog.Symbols["std::ResourceSet"].(*check.Entity); ok {
+		for _, i := range m.Instances {
+			if i.Entity().IsA(set) {
+				x.resourceSet(i)
+			}
+		}
+	}
+	for _, r := range x.all {
+		x.requires(r)
+	}
+	x.cycles()
+	if c.diags.HasErrors() {
+		return
+	}
+	if len(x.all) > 0 {
+		x.finish()
+		return
+	}
+	c.res.State.Digest = model.StateDigest(nil)
+	c.res.State.Unknowns = c.host.unknowns
+}
+
+type exporter struct {
+	c       *compilation
+	all     []*exported
+	byID    map[model.ResourceID]*exported
+	byInst  map[*eval.Instance]*exported
+	ignored map[*eval.Instance]bool
+	sets    []string
+}
+
+func (x *exporter) fail(code string, i *eval.Instance, format string, args ...any) {
+	x.c.diags.Errorf(code, i.At().Range(), format, args...)
+}
+
+func (x *exporter) resource(r *ResourceType, i *eval.Instance) {
+	h := x.c.host
+	id, err := h.resourceID(r, i)
+	switch {
+	case errors.Is(err, errUnknownID), errors.Is(err, errIgnored):
+		x.ignored[i] = true
+		return
+	case err != nil:
+		x.fail("CompilerException", i, "no resource %s can be made of %s: %s", r.Entity, value.Str(i), err)
+		return
+	}
+	if old := x.byID[id]; old != nil {
+		d := diag.Errorf("CompilerException", i.At().Range(), "Resource %s exists more than once in the configuration model", id)
+		x.c.diags.Add(d.WithRelated(old.inst.At().Range(), "the other one is made here"))
+		return
+	}
+	res := &exported{id: id, inst: i, attrs: make(map[string]any, len(r.Fields))}
+	for _, name := range r.Fields {
+		v, err := h.field(r, i, name)
+		if err != nil {
+			x.fail("CompilerException", i, "field %s of resource %s: %s", name, id, err)
+			return
+		}
+		if _, unknown := v.(*value.Unknown); unknown {
+			res.unknown = true
+			res.attrs[name] = Undefined
+			continue
+		}
+		text, err := value.CanonicalJSON(v)
+		if err != nil {
+			x.fail("TypeError", i, "field %s of resource %s can not be exported: %s", name, id, err)
+			return
+		}
+		res.attrs[name] = json.RawMessage(text)
+	}
+	x.byID[id] = res
+	x.byInst[i] = res
+	x.all = append(x.all, res)
+}
+
+func (x *exporter) resourceSet(i *eval.Instance) {
+	v, _, err := i.Attribute("name")
+	name, ok := v.(value.String)
+	if err != nil || !ok {
+		x.fail("CompilerException", i, "the name of a resource set must be known and a string")
+		return
+	}
+	v, _, err = i.Attribute("resources")
+	members, ok := v.(*value.List)
+	if err != nil || !ok {
+		return
+	}
+	if !slices.Contains(x.sets, string(name)) {
+		x.sets = append(x.sets, string(name))
+	}
+	for _, m := range members.Items {
+		inst, _ := m.(*eval.Instance)
+		res := x.byInst[inst]
+		if res == nil {
+			x.c.diags.Warnf("ExportWarning", i.At().Range(), "resource %s is part of ResourceSet %s but will not be exported.", value.Str(m), string(name))
+			continue
+		}
+		if res.set != "" && res.set != string(name) {
+			x.fail("CompilerException", i, "resource '%s' can not be part of multiple ResourceSets: %s and %s", res.id, res.set, string(name))
+			return
+		}
+		res.set = string(name)
+	}
+}
+
+// requires fills what a resource requires: the required instances that are resources themselves.
+func (x *exporter) requires(r *exported) {
+	v, ok, err := r.inst.Attribute("requires")
+	l, isList := v.(*value.List)
+	if !ok || err != nil || !isList || len(l.Items) == 0 {
+		return
+	}
+	ignored := false
+	for _, m := range l.Items {
+		inst, _ := m.(*eval.Instance)
+		if res := x.byInst[inst]; res != nil {
+			r.requires = append(r.requires, res.id)
+		}
+		ignored = ignored || x.ignored[inst]
+	}
+	if len(r.requires) == 0 && !ignored {
+		x.c.diags.Warnf("ExportWarning", r.inst.At().Range(), "The resource %s had requirements before flattening, but not after flattening. "+
+			"Initial set was %s. Perhaps provides relation is not wired through correctly?", r.id, value.Str(l))
+	}
+	slices.Sort(r.requires)
+	r.requires = slices.Compact(r.requires)
+}
+
+// cycles reports resources that require each other in a circle.
+func (x *exporter) cycles() {
+	const open, done = 1, 2
+	state := make(map[*exported]int, len(x.all))
+	type frame struct {
+		r    *exported
+		next int
+	}
+	for _, start := range x.all {
+		if state[start] != 0 {
+			continue
+		}
+		state[start] = open
+		stack := []frame{{r: start}}
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			if top.next == len(top.r.requires) {
+				state[top.r] = done
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			dep := x.byID[top.r.requires[top.next]]
+			top.next++
+			switch state[dep] {
+			case open:
+				var ids []string
+				from := slices.IndexFunc(stack, func(f frame) bool { return f.r == dep })
+				for _, f := range stack[from:] {
+					ids = append(ids, string(f.r.id))
+				}
+				x.fail("DependencyCycleException", dep.inst, "Cycle in dependencies: [%s]", strings.Join(ids, ", "))
+				return
+			case 0:
+				state[dep] = open
+				stack = append(stack, frame{r: dep})
+			}
+		}
+	}
+}
+
+// finish puts the resources into canonical order and form.
+func (x *exporter) finish() {
+	slices.SortFunc(x.all, func(a, b *exported) int { return cmp.Compare(a.id, b.id) })
+	st := &x.c.res.State
+	st.Intents = make([]model.Intent, 0, len(x.all))
+	for _, r := range x.all {
+		attrs, err := model.CanonicalValue(r.attrs)
+		if err != nil {
+			x.fail("CompilerException", r.inst, "resource %s can not be written: %s", r.id, err)
+			return
+		}
+		st.Intents = append(st.Intents, model.Intent{
+			Resource: r.id, Attributes: attrs, AttributeHash: model.AttributeHash(r.id, attrs), Requires: r.requires, Set: r.set,
+			Undefined: r.unknown,
+		})
+	}
+	x.block(st.Intents)
+	slices.Sort(x.sets)
+	st.ResourceSets = x.sets
+	st.Unknowns = x.c.host.unknowns
+	for hash, content := range x.c.host.files {
+		st.Files = append(st.Files, model.File{Hash: hash, Content: content})
+	}
+	slices.SortFunc(st.Files, func(a, b model.File) int { return cmp.Compare(a.Hash, b.Hash) })
+	st.Digest = model.StateDigest(st.Intents)
+	x.c.res.Stats.Resources = len(st.Intents)
+}
+
+// block marks what requires an undefined resource, directly or not.
+func (x *exporter) block(intents []model.Intent) {
+	at := make(map[model.ResourceID]int, len(intents))
+	needed := make(map[model.ResourceID][]int)
+	for i := range intents {
+		at[intents[i].Resource] = i
+		for _, r := range intents[i].Requires {
+			needed[r] = append(needed[r], i)
+		}
+	}
+	var todo []int
+	for i := range intents {
+		if intents[i].Undefined {
+			todo = append(todo, i)
+		}
+	}
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, j := range needed[intents[i].Resource] {
+			if !intents[j].Blocked {
+				intents[j].Blocked = true
+				todo = append(todo, j)
+			}
+		}
+	}
+}

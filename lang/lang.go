@@ -1,0 +1,267 @@
+package lang
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/intendant/intendant/diag"
+	"github.com/intendant/intendant/lang/check"
+	"github.com/intendant/intendant/lang/eval"
+	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/lang/std"
+	"github.com/intendant/intendant/lang/value"
+	"github.com/intendant/intendant/model"
+)
+
+// Project is what is compiled.
+type Project struct {
+	// FS is the project's tree; project.yml is at its root.
+	FS fs.FS
+	// Main is the path of the main file; empty means main.cf.
+	Main string
+}
+
+// Options say how to compile. The zero value compiles without inputs and prints nowhere.
+type Options struct {
+	// Inputs are the inputs of the model.
+	Inputs Inputs
+	// Stdout takes what plugins print; nil discards it.
+	Stdout io.Writer
+	// MaxSteps bounds the work; 0 means [eval.DefaultMaxSteps].
+	MaxSteps int64
+	// Plugins supplies plugins and resource types that are not built in; nil for none.
+	Plugins Plugins
+	// Sites are where installed modules are looked for.
+	Sites []module.Site
+	// Cache keeps parsed files between compiles; nil for none.
+	Cache module.Cache
+}
+
+// Plugins supplies what modules define outside the language, such as in Python.
+type Plugins interface {
+	// Load is called once the files of a project are known and before its types are. It returns the plugins of the modules
+	// and the resource types that they register. Faults of the modules are diagnostics.
+	Load(ctx context.Context, p *module.Program) (Extension, diag.List, error)
+}
+
+// Extension is what [Plugins] adds to a compile.
+type Extension struct {
+	// Plugins replace built-in ones of the same name.
+	Plugins []*value.Plugin
+	// Resources are resource types; they replace built-in ones for the same entity.
+	Resources []ResourceType
+}
+
+// Stats says how much a compile did and how long it took. It is not part of the result's digest.
+type Stats struct {
+	Files     int           `json:"files"`
+	Instances int           `json:"instances"`
+	Resources int           `json:"resources"`
+	Steps     int64         `json:"steps"`
+	Freezes   int64         `json:"freezes"`
+	Load      time.Duration `json:"load_ns"`
+	Check     time.Duration `json:"check_ns"`
+	Eval      time.Duration `json:"eval_ns"`
+	Export    time.Duration `json:"export_ns"`
+}
+
+// Result is the outcome of a compile.
+type Result struct {
+	// State is the desired state; empty when there were errors.
+	State model.DesiredState
+	// Model holds the instances; nil when the project did not get that far.
+	Model *eval.Model
+	// Inputs lists the inputs that the model read, sorted.
+	Inputs []InputUse
+	Stats  Stats
+	// Source returns the text of a source file by the name that diagnostics use.
+	Source func(file string) ([]byte, bool)
+}
+
+// Clock measures how long phases take, for [Stats] only. Tests replace it.
+type Clock func() time.Time
+
+// Compile compiles a project. The diagnostics hold all faults and warnings; the result is never nil when err is nil. err is
+// set when the context is done or when the compiler itself is at fault.
+func Compile(ctx context.Context, p Project, opts Options) (*Result, diag.List, error) {
+	return compile(ctx, p, opts, time.Now)
+}
+
+func compile(ctx context.Context, p Project, opts Options, now Clock) (*Result, diag.List, error) {
+	c := &compilation{opts: opts, res: &Result{Source: func(string) ([]byte, bool) { return nil, false }}}
+	start := now()
+	lap := func(d *time.Duration) {
+		t := now()
+		*d, start = t.Sub(start), t
+	}
+	prog, ds, err := module.Load(ctx, p.FS, module.Options{
+		Main: p.Main, Builtin: std.Modules(modelTexts(p.FS)...), Sites: opts.Sites, Cache: opts.Cache,
+	})
+	lap(&c.res.Stats.Load)
+	if err != nil {
+		return nil, nil, fmt.Errorf("loading the project: %w", err)
+	}
+	c.diags = ds
+	c.loaded = prog
+	c.res.Stats.Files = len(prog.Files)
+	c.res.Source = c.source
+	if ds.HasErrors() {
+		return c.res, c.diags, nil
+	}
+	ext, err := c.extensions(ctx)
+	if err != nil || c.diags.HasErrors() {
+		return c.res, c.diags, err
+	}
+	c.host = newHost(c, ext)
+	bound, ok := c.check()
+	lap(&c.res.Stats.Check)
+	if !ok {
+		return c.res, c.diags, nil
+	}
+	m, faults, err := eval.Run(ctx, bound, eval.Config{Host: c.host, MaxSteps: opts.MaxSteps})
+	lap(&c.res.Stats.Eval)
+	if err != nil {
+		return nil, nil, fmt.Errorf("running the model: %w", err)
+	}
+	c.res.Model = m
+	c.res.Stats.Instances, c.res.Stats.Steps, c.res.Stats.Freezes = len(m.Instances), m.Steps, m.Freezes
+	c.res.Inputs = c.host.used()
+	if c.faults(faults) {
+		return c.res, c.diags, nil
+	}
+	c.export(bound, m)
+	lap(&c.res.Stats.Export)
+	return c.res, c.diags, nil
+}
+
+// compilation is the state of one compile.
+type compilation struct {
+	opts   Options
+	loaded *module.Program
+	host   *host
+	diags  diag.List
+	res    *Result
+}
+
+func (c *compilation) faults(fs []*check.Fault) bool {
+	for _, f := range fs {
+		c.diags = append(c.diags, f.Diagnostic())
+	}
+	return len(fs) > 0
+}
+
+// extensions gathers built-in and supplied plugins and resource types.
+func (c *compilation) extensions(ctx context.Context) (Extension, error) {
+	ext := Extension{Plugins: std.Plugins(), Resources: builtinResources()}
+	if c.opts.Plugins == nil {
+		return ext, nil
+	}
+	more, ds, err := c.opts.Plugins.Load(ctx, c.loaded)
+	if err != nil {
+		return ext, fmt.Errorf("loading plugins: %w", err)
+	}
+	c.diags.Add(ds...)
+	for _, p := range more.Plugins {
+		if i := slices.IndexFunc(ext.Plugins, func(q *value.Plugin) bool { return q.Name == p.Name }); i >= 0 {
+			ext.Plugins[i] = p
+			continue
+		}
+		ext.Plugins = append(ext.Plugins, p)
+	}
+	for _, r := range more.Resources {
+		if i := slices.IndexFunc(ext.Resources, func(q ResourceType) bool { return q.Entity == r.Entity }); i >= 0 {
+			ext.Resources[i] = r
+			continue
+		}
+		ext.Resources = append(ext.Resources, r)
+	}
+	return ext, nil
+}
+
+func (c *compilation) check() (*check.Program, bool) {
+	in := check.Input{Plugins: c.plugins(), Validate: eval.NewValidator(c.host).Validate}
+	for _, f := range c.loaded.Files {
+		in.Sources = append(in.Sources, check.Source{Namespace: f.Namespace, File: f.Tree})
+	}
+	for _, p := range c.loaded.Manifest.Precedence {
+		in.Policy = append(in.Policy, check.Rule{
+			FirstType: p.First.Entity, First: p.First.Relation, ThenType: p.Then.Entity, Then: p.Then.Relation,
+		})
+	}
+	prog, faults, warnings := check.Check(in)
+	c.diags.Add(warnings...)
+	return prog, !c.faults(faults)
+}
+
+// plugins lists the plugins of the modules that the project uses: those of a built-in module that the project replaces by one
+// of its own are left out, unless it has them from somewhere else.
+func (c *compilation) plugins() []*value.Plugin {
+	own := map[string]bool{}
+	for _, m := range c.loaded.Modules {
+		if m.Layout != module.LayoutBuiltin {
+			own[m.Name] = true
+		}
+	}
+	var out []*value.Plugin
+	for _, p := range c.host.plugins {
+		top, _, _ := strings.Cut(p.Name, "::")
+		if own[top] && c.host.builtin[p] && top != module.Std {
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// source is the text of a file of the project or of a module.
+func (c *compilation) source(file string) ([]byte, bool) {
+	for _, f := range c.loaded.Files {
+		if f.Tree != nil && f.Tree.Name == file {
+			return f.Tree.Src, true
+		}
+	}
+	return nil, false
+}
+
+// The limits of the search for names of the classic resources.
+const (
+	maxModels   = 10_000
+	maxModelLen = 16 << 20
+)
+
+// modelTexts are the texts of all models of a project: which extent of the module std it needs depends on them.
+func modelTexts(fsys fs.FS) [][]byte {
+	texts := [][]byte{nil}
+	_ = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			if d != nil && d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil //nolint:nilerr // what can not be read is reported when it is loaded
+		case d.IsDir() && name != "." && skipped(d.Name()):
+			return fs.SkipDir
+		case len(texts) > maxModels:
+			return fs.SkipAll
+		case d.Type().IsRegular() && path.Ext(name) == ".cf":
+			if info, err := d.Info(); err == nil && info.Size() <= maxModelLen {
+				if text, err := fs.ReadFile(fsys, name); err == nil {
+					texts = append(texts, text)
+				}
+			}
+		}
+		return nil
+	})
+	return texts
+}
+
+// skipped reports whether a directory holds no models: version control, virtual environments, caches.
+func skipped(name string) bool {
+	return strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__" || name == "data"
+}
