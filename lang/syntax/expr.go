@@ -76,7 +76,8 @@ func (p *parser) tail(x Expr, prec int) Expr {
 			return x
 		}
 		p.link()
-		e := &Binary{X: x, Op: b.op, OpPos: p.pos()}
+		e := p.nodes.binary.new()
+		e.X, e.Op, e.OpPos = x, b.op, p.pos()
 		p.next()
 		right := b.prec + 1
 		if b.op == OpNotIn {
@@ -128,7 +129,7 @@ func (p *parser) refExpr(q QName) Expr {
 	if p.tok.kind == tLparen {
 		return p.call(q)
 	}
-	return p.postfix(p.attrs(&VarRef{Name: q}))
+	return p.postfix(p.attrs(p.varRef(q)))
 }
 
 // postfix reads what may follow a reference: keys, or is defined.
@@ -242,7 +243,8 @@ func (p *parser) classExpr(q QName) Expr {
 }
 
 func (p *parser) construct(q QName) Expr {
-	e := &Construct{Type: q, Lparen: p.pos()}
+	e := p.nodes.construct.new()
+	e.Type, e.Lparen = q, p.pos()
 	p.next()
 	e.Args = p.keywords(nil, tRparen)
 	e.EndPos = p.prevEnd()
@@ -287,7 +289,8 @@ func take[T any](stack *[]T, base int) []T {
 }
 
 func (p *parser) call(q QName) Expr {
-	e := &Call{Func: q, Lparen: p.pos()}
+	e := p.nodes.call.new()
+	e.Func, e.Lparen = q, p.pos()
 	e.Args = p.arguments()
 	e.EndPos = p.prevEnd()
 	return e
@@ -342,7 +345,9 @@ func (p *parser) list() Expr {
 		}
 	}
 	p.expect(tRbrack)
-	return &List{Pos: open, EndPos: p.prevEnd(), Items: take(&p.items, base)}
+	e := p.nodes.list.new()
+	e.Pos, e.EndPos, e.Items = open, p.prevEnd(), take(&p.items, base)
+	return e
 }
 
 func (p *parser) comprehension(open Pos, x Expr) Expr {
@@ -365,7 +370,8 @@ func (p *parser) comprehension(open Pos, x Expr) Expr {
 }
 
 func (p *parser) dict() Expr {
-	e := &Dict{Pos: p.pos()}
+	e := p.nodes.dict.new()
+	e.Pos = p.pos()
 	p.next()
 	base := len(p.entries)
 	for p.tok.kind != tRbrace {
@@ -389,7 +395,7 @@ func (p *parser) key() *Literal {
 	if p.tok.kind != tString && p.tok.kind != tRString {
 		p.unexpected()
 	}
-	l := &Literal{Pos: p.pos(), EndPos: Pos(p.tok.end + 1), Kind: RawLiteral}
+	l := p.literal(p.tok, RawLiteral)
 	if p.tok.kind == tString {
 		l.Kind = StringLiteral
 		text := p.unescape(p.tok)
@@ -405,49 +411,65 @@ func (p *parser) key() *Literal {
 	return l
 }
 
+// manyKeys is the size from which a map finds doubled keys faster than comparing each with each.
+const manyKeys = 12
+
 // checkKeys complains about keys that occur twice. The reference reads entries from the last to the first and locates the
 // fault at the later one.
 func (p *parser) checkKeys(entries []DictEntry) {
-	if len(entries) < 2 {
+	if len(entries) < manyKeys {
+		for i := len(entries) - 2; i >= 0; i-- {
+			for j := i + 1; j < len(entries); j++ {
+				if entries[i].Key.Value == entries[j].Key.Value {
+					p.duplicate(entries[i].Key, entries[j].Key)
+					break
+				}
+			}
+		}
 		return
 	}
-	later := make(map[value.String]*Literal, len(entries))
+	later := make(map[value.Value]*Literal, len(entries))
 	for i := len(entries) - 1; i >= 0; i-- {
 		key := entries[i].Key
-		text := key.Value.(value.String)
-		if dup, ok := later[text]; ok {
-			d := p.report("DuplicateException", dup.Span(), "duplicate key in dict %s", string(text))
-			*d = d.WithRelated(p.file.Range(key.Span()), "the key is given here already")
-			continue
+		if dup, ok := later[key.Value]; ok {
+			p.duplicate(key, dup)
 		}
-		later[text] = key
+		later[key.Value] = key
 	}
+}
+
+func (p *parser) duplicate(first, later *Literal) {
+	d := p.report("DuplicateException", later.Span(), "duplicate key in dict %s", value.Str(later.Value))
+	*d = d.WithRelated(p.file.Range(first.Span()), "the key is given here already")
 }
 
 // constant reads a literal, a string with references in it or a regular expression; nil when the token starts none.
 func (p *parser) constant() Expr {
 	t := p.tok
-	l := &Literal{Pos: p.pos(), EndPos: Pos(t.end + 1)}
+	var v value.Value
+	var k LiteralKind
 	switch t.kind {
-	case tNull:
-		l.Value = value.Null{}
-	case tTrue, tFalse:
-		l.Kind, l.Value = BoolLiteral, value.Bool(t.kind == tTrue)
-	case tInt:
-		l.Kind, l.Value = NumberLiteral, p.integer(t)
-	case tFloat:
-		l.Kind, l.Value = NumberLiteral, float(p.textOf(t))
-	case tRString:
-		l.Kind, l.Value = RawLiteral, stringValue(p.rawText(t))
 	case tString, tMLS:
 		return p.stringExpr()
 	case tFString:
 		return p.formatString()
 	case tRegex:
 		return p.regex()
+	case tNull:
+		v = value.Null{}
+	case tTrue, tFalse:
+		k, v = BoolLiteral, value.Bool(t.kind == tTrue)
+	case tInt:
+		k, v = NumberLiteral, p.integer(t)
+	case tFloat:
+		k, v = NumberLiteral, float(p.textOf(t))
+	case tRString:
+		k, v = RawLiteral, stringValue(p.rawText(t))
 	default:
 		return nil
 	}
+	l := p.literal(t, k)
+	l.Value = v
 	p.next()
 	return l
 }

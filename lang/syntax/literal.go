@@ -109,16 +109,18 @@ func (p *parser) unescape(t token) string {
 func (p *parser) stringExpr() Expr {
 	t := p.tok
 	text := p.unescape(t)
-	at, end := Pos(t.start+1), Pos(t.end+1)
 	var e Expr
 	if hole, _ := findHole(text, 0); hole < 0 {
-		l := &Literal{Pos: at, EndPos: end, Kind: StringLiteral, Value: stringValue(text)}
+		l := p.literal(t, StringLiteral)
+		l.Value = stringValue(text)
 		if t.kind == tMLS {
 			l.Kind = MultiLiteral
 		}
 		e = l
 	} else {
-		e = &Interpolation{Pos: at, EndPos: end, Multi: t.kind == tMLS, Text: text, Holes: p.holes(t, text)}
+		i := p.nodes.interp.new()
+		i.Pos, i.EndPos, i.Multi, i.Text, i.Holes = Pos(t.start+1), Pos(t.end+1), t.kind == tMLS, text, p.holes(t, text)
+		e = i
 	}
 	p.next()
 	return e
@@ -202,12 +204,12 @@ func (p *parser) refOf(path string, at int, t token) Ref {
 		return Pos(at + i + 1)
 	}
 	name, rest, more := strings.Cut(path, ".")
-	var ref Ref = &VarRef{Name: QName{Base: name, Text: name, Pos: place(0), BasePos: place(0)}}
+	var ref Ref = p.varRef(QName{Base: name, Text: name, Pos: place(0), BasePos: place(0)})
 	for off := len(name); more; {
 		dot := place(off)
 		name, rest, more = strings.Cut(rest, ".")
 		p.link()
-		ref = &AttrRef{X: ref, Dot: dot, Name: Name{Text: name, Pos: place(off + 1)}}
+		ref = p.attrRef(ref, dot, Name{Text: name, Pos: place(off + 1)})
 		off += 1 + len(name)
 	}
 	return ref
@@ -240,7 +242,8 @@ func (p *parser) formatString() Expr {
 	if fields(parts) {
 		e = &FString{Pos: at, EndPos: end, Text: text, Parts: parts}
 	} else {
-		l := &Literal{Pos: at, EndPos: end, Kind: FormatLiteral, Value: empty}
+		l := p.literal(t, FormatLiteral)
+		l.Value = empty
 		if len(parts) > 0 {
 			l.Value = stringValue(parts[0].Text)
 		}

@@ -79,8 +79,10 @@ func (e *Literal) Place() Place {
 func (e *Regex) Span() Span   { return Span{e.Pos, e.EndPos} }
 func (e *Regex) Place() Place { return linePlace(e.Pos, e.EndPos) }
 
-func (e *Interpolation) Span() Span   { return Span{e.Pos, e.EndPos} }
-func (e *Interpolation) Place() Place { return spanPlace(e.Pos, e.EndPos) }
+func (e *Interpolation) Span() Span { return Span{e.Pos, e.EndPos} }
+
+// Place is the range of multi-line strings and the line of all others.
+func (e *Interpolation) Place() Place { return Place{Span: Span{e.Pos, e.EndPos}, LineOnly: !e.Multi} }
 
 func (e *FString) Span() Span   { return Span{e.Pos, e.EndPos} }
 func (e *FString) Place() Place { return spanPlace(e.Pos, e.EndPos) }

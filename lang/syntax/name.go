@@ -1,0 +1,89 @@
+package syntax
+
+import "strings"
+
+// path reads name, ns::name or ns::Name. class reports whether the last identifier starts with a capital, which is a
+// fault unless classOK.
+func (p *parser) path(classOK bool) (q QName, class bool) {
+	first := p.tok
+	if first.kind != tID && (first.kind != tCID || !classOK) {
+		p.unexpected()
+	}
+	p.next()
+	last, tight := first, true
+	space := ""
+	for last.kind == tID && p.tok.kind == tSep {
+		tight = tight && p.tok.start == last.end
+		p.link()
+		sep := p.tok
+		p.next()
+		if p.tok.kind != tID && (p.tok.kind != tCID || !classOK) {
+			p.unexpected()
+		}
+		tight = tight && p.tok.start == sep.end
+		if tight {
+			space = p.src[first.start:sep.start]
+		} else {
+			if space != "" {
+				space += "::"
+			}
+			space += p.textOf(last)
+		}
+		last = p.tok
+		p.next()
+	}
+	q = QName{Space: space, Base: p.textOf(last), Pos: Pos(first.start + 1), BasePos: Pos(last.start + 1)}
+	if tight {
+		q.Text = p.src[first.start:last.end]
+	} else {
+		q.Text = space + "::" + q.Base
+	}
+	return q, last.kind == tCID
+}
+
+// nsRef reads name or ns::name.
+func (p *parser) nsRef() QName {
+	q, _ := p.path(false)
+	return q
+}
+
+// classRef reads Name or ns::Name. A namespace separated with dots is a fault of its own.
+func (p *parser) classRef() QName {
+	q, class := p.path(true)
+	if class {
+		return q
+	}
+	if p.tok.kind == tDot {
+		var ref Ref = p.varRef(q)
+		p.attrs(ref)
+	}
+	p.unexpected()
+	return q
+}
+
+// attrs reads the attributes behind a reference: .name.name. A name with a capital is a fault: a namespace separated with
+// a dot.
+func (p *parser) attrs(ref Ref) Ref {
+	for p.tok.kind == tDot {
+		dot := p.pos()
+		p.link()
+		p.next()
+		switch p.tok.kind {
+		case tID:
+			ref = p.attrRef(ref, dot, p.nameOf(p.tok))
+			p.next()
+		case tCID:
+			p.badNamespace(ref.Text()+"."+p.textOf(p.tok), Span{ref.Span().Start, p.spanOf(p.tok).End})
+			panic(stop{})
+		default:
+			p.unexpected()
+		}
+	}
+	return ref
+}
+
+func (p *parser) badNamespace(text string, at Span) {
+	right := strings.ReplaceAll(text, ".", "::")
+	p.report("InvalidNamespaceAccess", at, "Syntax error: invalid namespace access `%s`. Namespaces should be accessed with '::' "+
+		"rather than '.'. The '.' separator is reserved for attribute and relation access. Did you mean: `%s`", text, right)
+}
