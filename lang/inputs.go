@@ -93,11 +93,15 @@ func (h *host) Plugin(name string) (*value.Plugin, bool) {
 	return p, ok
 }
 
-// locate finds a file or directory of a module: path is module/relative, or ./relative for the module of the namespace.
+// locate finds a file or directory of a module: the name is module/relative, ./relative for the module of the namespace, or
+// /relative for the project.
 func (h *host) locate(namespace, dir, name string) (fs.FS, string, error) {
 	modName, rel, _ := strings.Cut(name, "/")
-	if modName == "." {
+	switch modName {
+	case ".":
 		modName, _, _ = strings.Cut(namespace, "::")
+	case "":
+		modName = module.Main
 	}
 	m := h.c.loaded.Module(modName)
 	if m == nil {

@@ -268,9 +268,8 @@ func (c *checker) typedefs() {
 		if c.fail(f) {
 			continue
 		}
-		if t == nil {
-			c.fail(New("TypingException", c.at(d.ns, d.stmt.Base.Place()), "%s is not a type", sym.FullName()))
-			continue
+		if t == nil && sym != nil {
+			t = Any // the name of an implementation or a plugin: any value will do
 		}
 		c.deprecated(t, c.at(d.ns, d.stmt.Base.Place()))
 		d.typ.Base = t
@@ -383,12 +382,11 @@ func (c *checker) defineEntity(d *entityDef, parents []*Entity) *Fault {
 		if f != nil {
 			return f.By(&e.stmtAt, true)
 		}
-		if _, isEntity := base.(*Entity); base == nil || isEntity {
-			name := a.Type.Name.Text
-			if sym != nil {
-				name = sym.FullName()
-			}
-			return New("TypingException", &e.stmtAt, "Attributes can only be a type, %s is not one. Entities need to be defined as relations.", name)
+		if base == nil && sym != nil {
+			base = Any // the name of an implementation or a plugin: any value will do
+		}
+		if _, isEntity := base.(*Entity); isEntity {
+			return New("TypingException", &e.stmtAt, "Attributes can only be a type. Entities need to be defined as relations.")
 		}
 		c.deprecated(base, at)
 		attr := &Attribute{

@@ -75,11 +75,11 @@ func (noInstance) Places() []string                            { return nil }
 // Plugin finds a plugin by qualified name.
 func (c *callContext) Plugin(name string) (*value.Plugin, bool) { return c.m.host.Plugin(name) }
 
-// Validate checks v against a type given by name in the namespace of the call.
+// Validate checks v against an entity or a typedef, given by its full name: as in the reference, the imports of the call's file
+// do not count.
 func (c *callContext) Validate(typeName string, v value.Value) (bool, error) {
-	ns := c.e.Scope.Namespace()
-	t, f := ns.SignatureType(typeName)
-	if f != nil {
+	t, ok := c.m.prog.Symbols[typeName].(check.Type)
+	if !ok {
 		return false, nil
 	}
 	if f := c.m.validate(t, v); f != nil {

@@ -110,6 +110,13 @@ func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
 	states := make([]manyState, many)
 	for k, a := range e.All {
 		v := &i.slots[k]
+		if a.Name == "self" { // the instance itself goes before an attribute of that name
+			v.done, v.val, v.at = true, i, at
+			if a.Kind() == check.Many {
+				many--
+			}
+			continue
+		}
 		v.attr, v.owner = a, i
 		switch a.Kind() {
 		case check.Single:
