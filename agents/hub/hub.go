@@ -404,10 +404,11 @@ func (e *environment) agent(name model.AgentName) *agent {
 	return a
 }
 
+// status makes what is stored of an agent whose primary is up, or has just gone down.
 func (e *environment) status(a *agent, up bool) model.AgentStatus {
 	st := model.AgentStatus{Environment: e.id, Name: a.name, Paused: e.paused[a.name], Since: a.since}
-	if up && a.primary != nil {
-		st.Up, st.Process, st.Hostname, st.SessionID = true, a.primary.process, a.primary.hostname, a.primary.id
+	if a.primary != nil {
+		st.Up, st.Process, st.Hostname, st.SessionID = up, a.primary.process, a.primary.hostname, a.primary.id
 	}
 	return st
 }

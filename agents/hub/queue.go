@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -131,44 +132,35 @@ func (s *saver) flush(ctx context.Context) bool {
 	for _, id := range s.order {
 		sessions = append(sessions, s.sessions[id])
 	}
-	agents := make([]model.AgentStatus, 0, len(s.agents))
+	agents := map[model.EnvironmentID][]model.AgentStatus{}
 	for _, st := range s.agents {
-		agents = append(agents, st)
+		agents[st.Environment] = append(agents[st.Environment], st)
 	}
 	s.sessions, s.order, s.agents = map[string]model.AgentSession{}, nil, map[agentKey]model.AgentStatus{}
 	s.mu.Unlock()
 	ok := true
 	for _, r := range sessions {
-		if err := s.registry.SaveSession(ctx, r); err != nil {
+		if err := s.registry.SaveSession(ctx, r); err != nil && s.failed(ctx, "storing an agent session", err) {
 			ok = false
-			s.failed(ctx, "storing an agent session", err)
 			s.restoreSession(r)
 		}
 	}
-	slices.SortFunc(agents, func(a, b model.AgentStatus) int {
-		if c := slices.Compare(a.Environment.UUID[:], b.Environment.UUID[:]); c != 0 {
-			return c
+	for _, statuses := range agents {
+		slices.SortFunc(statuses, func(a, b model.AgentStatus) int { return strings.Compare(string(a.Name), string(b.Name)) })
+		if err := s.registry.SaveAgents(ctx, statuses); err != nil && s.failed(ctx, "storing the state of agents", err) {
+			ok = false
+			s.restoreAgents(statuses)
 		}
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	if len(agents) == 0 {
-		return ok
-	}
-	if err := s.registry.SaveAgents(ctx, agents); err != nil {
-		ok = false
-		s.failed(ctx, "storing the state of agents", err)
-		s.restoreAgents(agents)
 	}
 	return ok
 }
 
-func (s *saver) failed(ctx context.Context, what string, err error) {
+// failed tells whether a write is worth another try: not when its environment is gone.
+func (s *saver) failed(ctx context.Context, what string, err error) (again bool) {
 	if ctx.Err() == nil {
 		s.log.WarnContext(ctx, what, "error", err)
 	}
+	return !permanent(err)
 }
 
 // restoreSession and restoreAgents put back what could not be written, unless something newer waits.

@@ -244,10 +244,11 @@ func (h *Hub) unseat(a *agent, s *session, held map[model.TaskID]bool) {
 		h.forget(s, id)
 	}
 	slices.SortFunc(lost, func(x, y model.TaskID) int { return slices.Compare(x.UUID[:], y.UUID[:]) })
-	a.primary, a.since = nil, h.cfg.Now()
+	a.since = h.cfg.Now()
+	h.saves.agent(s.env.status(a, false))
+	a.primary = nil
 	env, name, sink := s.env.id, a.name, h.sink
 	h.events.push(func() { sink.AgentDown(env, name, lost) })
-	h.saves.agent(s.env.status(a, false))
 }
 
 // forget removes a task from the tables.

@@ -1,0 +1,55 @@
+package builtin
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/intendant/intendant/sdk"
+)
+
+// Config configures the handlers.
+type Config struct {
+	// Path is where programs are looked for, as in the variable PATH. Defaults to the agent's own, with the system's
+	// directories after it.
+	Path string
+	// Env is the environment of commands. Defaults to the agent's own without the variables that configure it.
+	Env []string
+	// SystemdDir is there when systemd runs the machine. Defaults to /run/systemd/system.
+	SystemdDir string
+}
+
+// Register registers all handlers of the package. It fails with [model.ErrConflict] when a type has one already.
+func Register(r *sdk.Registry, cfg Config) error {
+	if cfg.Path == "" {
+		cfg.Path = os.Getenv("PATH") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	}
+	if cfg.Env == nil {
+		cfg.Env = commandEnvironment(os.Environ())
+	}
+	if cfg.SystemdDir == "" {
+		cfg.SystemdDir = "/run/systemd/system"
+	}
+	commands := &commands{path: cfg.Path, env: cfg.Env}
+	packages := &packageHandler{commands: commands}
+	handlers := []struct {
+		types   []string
+		handler sdk.Handler
+	}{
+		{[]string{"std::File", "std::ConfigFile", "fs::File"}, fileHandler{}},
+		{[]string{"std::Directory", "std::DefaultDirectory", "fs::Directory"}, directoryHandler{}},
+		{[]string{"std::Symlink", "fs::Symlink"}, symlinkHandler{}},
+		{[]string{"exec::Run"}, &runHandler{commands: commands}},
+		{[]string{"std::Service"}, &serviceHandler{commands: commands, systemd: cfg.SystemdDir}},
+		{[]string{"std::Package"}, packages},
+		{[]string{"std::testing::NullResource"}, nullHandler{}},
+		{[]string{"std::AgentConfig"}, agentConfigHandler{}},
+	}
+	for _, h := range handlers {
+		for _, t := range h.types {
+			if err := r.Handle(t, h.handler); err != nil {
+				return fmt.Errorf("registering the built-in handlers: %w", err)
+			}
+		}
+	}
+	return nil
+}
