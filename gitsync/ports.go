@@ -22,6 +22,8 @@ type Recorder interface {
 	Repository(ctx context.Context, name model.RepositoryName) (model.Repository, error)
 	// WatchingEnvironments lists the environments that deploy from a repository and are not halted for compiles.
 	WatchingEnvironments(ctx context.Context, name model.RepositoryName) ([]model.Environment, error)
+	// Environment returns one environment or model.ErrNotFound. It is asked when a hint says that one changed.
+	Environment(ctx context.Context, id model.EnvironmentID) (model.Environment, error)
 	// RecordRevision stores the newest revision of an environment and, in the same transaction, queues an exporting compile
 	// of it if it differs from the one stored before (or force is set). queued is false when there was nothing new.
 	RecordRevision(ctx context.Context, env model.EnvironmentID, rev model.Revision, reason string, trace model.TraceID, force bool) (job model.JobID, queued bool, err error)
