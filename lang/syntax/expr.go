@@ -139,8 +139,10 @@ func (p *parser) postfix(ref Ref) Expr {
 	case tLparen:
 		if isAttr {
 			p.arguments()
+			if !followsExpr(p.tok.kind) {
+				p.unexpected()
+			}
 			p.badNamespace(ref.Text(), ref.Span())
-			panic(stop{})
 		}
 	case tLbrack:
 		return p.lookup(ref, attr)

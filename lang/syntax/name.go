@@ -73,8 +73,12 @@ func (p *parser) attrs(ref Ref) Ref {
 			ref = p.attrRef(ref, dot, p.nameOf(p.tok))
 			p.next()
 		case tCID:
-			p.badNamespace(ref.Text()+"."+p.textOf(p.tok), Span{ref.Span().Start, p.spanOf(p.tok).End})
-			panic(stop{})
+			text, at := ref.Text()+"."+p.textOf(p.tok), Span{ref.Span().Start, p.spanOf(p.tok).End}
+			p.next()
+			if !followsClass(p.tok.kind) {
+				p.unexpected()
+			}
+			p.badNamespace(text, at)
 		default:
 			p.unexpected()
 		}
@@ -82,8 +86,26 @@ func (p *parser) attrs(ref Ref) Ref {
 	return ref
 }
 
+// followsClass reports whether a token may follow the name of an entity anywhere in the language. If not, it is what the
+// reference complains about, rather than the name.
+func followsClass(k kind) bool {
+	switch k {
+	case tAssign, tPlusEq, tEq, tNe, tLt, tLe, tGt, tGe, tPlus, tMinus, tStar, tSlash, tPercent, tPow, tQuestion, tSep, tRel,
+		tRparen, tRbrack, tRbrace, tAnd, tOr, tIn, tIs, tAs, tWhen, tExtends, tMatching, tDefined, tParents, tUndef, tEnd, tElse, tElif:
+		return false
+	default:
+		return true
+	}
+}
+
+// followsExpr reports whether a token may follow an expression anywhere in the language.
+func followsExpr(k kind) bool {
+	return k != tDot && k != tSep && k != tAssign && k != tPlusEq && k != tRel
+}
+
+// badNamespace complains about a namespace that is separated with dots, and stops the statement.
 func (p *parser) badNamespace(text string, at Span) {
 	right := strings.ReplaceAll(text, ".", "::")
-	p.report("InvalidNamespaceAccess", at, "Syntax error: invalid namespace access `%s`. Namespaces should be accessed with '::' "+
+	p.fail("InvalidNamespaceAccess", at, "Syntax error: invalid namespace access `%s`. Namespaces should be accessed with '::' "+
 		"rather than '.'. The '.' separator is reserved for attribute and relation access. Did you mean: `%s`", text, right)
 }

@@ -107,6 +107,9 @@ type parser struct {
 	nesting   int
 	chain     int // operators in the current top-level statement
 
+	blocks    []Span // the keywords of the blocks that are open
+	condition bool   // a condition is being read
+
 	nodes slabs
 	marks map[int]mark // what the formatter wants to know, by offset of the token; nil otherwise
 
@@ -132,8 +135,17 @@ func (p *parser) next() {
 func (p *parser) illegal() {
 	r, n := utf8.DecodeRuneInString(p.src[p.tok.start:])
 	d := p.report("ParserException", Span{Pos(p.tok.start + 1), Pos(p.tok.start + n + 1)}, "Syntax error: Illegal character '%c'", r)
-	if r == '"' || r == '\'' {
+	switch r {
+	case '"', '\'':
 		d.Hint = "a string must end on the line on which it starts; only strings in three double quotes may have several lines"
+	case ';':
+		d.Hint = "statements need nothing between them"
+	case '!':
+		d.Hint = "negate with not"
+	case '&':
+		d.Hint = "write and"
+	case '|':
+		d.Hint = "write or"
 	}
 	panic(stop{})
 }
@@ -174,36 +186,77 @@ func (p *parser) fail(code string, at Span, format string, args ...any) {
 
 // unexpected complains about the token at hand and stops the statement.
 func (p *parser) unexpected() {
+	hint := ""
+	if p.tok.kind == tAssign && p.condition {
+		hint = "compare with =="
+	}
+	p.unexpectedHint(hint)
+}
+
+// unexpectedHint is unexpected with a hint that goes with complaints about the token itself.
+func (p *parser) unexpectedHint(hint string) {
 	switch {
 	case p.tok.kind == tEOF:
-		// The language names the second column of the line behind the last.
-		line := len(p.file.lines) + 1
-		if len(p.src) == 0 {
-			line = 1
-		}
-		at := diag.Position{Line: line, Column: 2, Offset: len(p.src)}
-		p.errors++
-		p.diags.Errorf("ParserException", diag.Range{File: p.file.Name, Start: at, End: at}, "Syntax error: Unexpected end of file")
-		panic(stop{})
+		p.unexpectedEnd()
 	case p.tok.kind.keyword():
 		p.misused(p.tok)
 	case p.prev.kind.keyword() && !complete(p.prev.kind, p.tok.kind):
 		p.misused(p.prev)
 	}
 	// The place is behind the token, as the reference has it.
-	p.fail("ParserException", Span{Pos(p.tok.end + 1), Pos(p.tok.end + 1)}, "Syntax error at token %s", p.show(p.tok))
+	end := Pos(p.tok.end + 1)
+	p.report("ParserException", Span{end, end}, "Syntax error at token %s", p.show(p.tok)).Hint = hint
+	panic(stop{})
 }
 
-func (p *parser) misused(t token) {
-	p.fail("ParserException", p.spanOf(t), "Syntax error: invalid identifier, %s is a reserved keyword", p.textOf(t))
+// unexpectedEnd complains about the end of the file. The language names the second column of the line behind the last.
+func (p *parser) unexpectedEnd() {
+	at := diag.Position{Line: len(p.file.lines) + 1, Column: 2, Offset: len(p.src)}
+	p.errors++
+	d := diag.Errorf("ParserException", diag.Range{File: p.file.Name, Start: at, End: at}, "Syntax error: Unexpected end of file")
+	p.diags.Add(p.unclosed(d))
+	panic(stop{})
 }
+
+// misused complains about a keyword in the wrong place.
+func (p *parser) misused(t token) {
+	d := diag.Errorf("ParserException", p.file.Range(p.spanOf(t)), "Syntax error: invalid identifier, %s is a reserved keyword", p.textOf(t))
+	switch t.kind {
+	case tEntity, tImplementation, tImplement, tTypedef, tIndex, tImport:
+		d = p.unclosed(d)
+	case tEnd:
+		if len(p.blocks) == 0 {
+			d.Hint = "there is no block to end here"
+		}
+	}
+	p.errors++
+	p.diags.Add(d)
+	panic(stop{})
+}
+
+// unclosed adds to a fault which block has not been closed.
+func (p *parser) unclosed(d diag.Diagnostic) diag.Diagnostic {
+	if len(p.blocks) == 0 {
+		return d
+	}
+	d = d.WithRelated(p.file.Range(p.blocks[len(p.blocks)-1]), "this block has not been closed")
+	if d.Hint == "" {
+		d.Hint = "close the block with end"
+	}
+	return d
+}
+
+// begins notes that a block starts with the token at hand; ends that it is closed.
+func (p *parser) begins() { p.blocks = append(p.blocks, p.spanOf(p.tok)) }
+
+func (p *parser) ends() { p.blocks = p.blocks[:len(p.blocks)-1] }
 
 // complete reports whether a keyword in front of an unexpected token ends an operand that another token might follow
 // somewhere in the language: then the keyword is not what is wrong.
 func complete(k, next kind) bool {
 	switch k {
 	case tTrue, tFalse, tNull, tDefined:
-		return next != tDot && next != tSep && next != tAssign && next != tPlusEq && next != tRel
+		return followsExpr(next)
 	default:
 		return false
 	}
@@ -294,7 +347,8 @@ func (p *parser) statements() {
 
 // resync skips to a keyword that can only start a definition and stands first on its line. It reports whether there is one.
 func (p *parser) resync() bool {
-	p.nesting, p.prev = 0, token{}
+	p.nesting, p.prev, p.condition = 0, token{}, false
+	p.blocks = p.blocks[:0]
 	p.args, p.items, p.entries, p.stmts = p.args[:0], p.items[:0], p.entries[:0], p.stmts[:0]
 	for {
 		switch p.tok.kind {

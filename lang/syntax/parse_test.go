@@ -521,3 +521,38 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%d errors reported", len(ds))
 	}
 }
+
+func TestHints(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ src, hint, related string }{
+		{"x = \"a", "a string must end on the line", ""},
+		{"x = 1;", "statements need nothing between them", ""},
+		{"if a = b: end", "compare with ==", ""},
+		{"x = !a", "negate with not", ""},
+		{"x = a && b", "write and", ""},
+		{"x = a | b", "write or", ""},
+		{"end", "there is no block to end here", ""},
+		{"entity A:\n    B b\nend", "define a relation instead", ""},
+		{"entity A:\n    string B\nend", "define a relation for that", ""},
+		{"entity abc: end", "write entity Abc:", ""},
+		{"entity A:\n    string b\nentity B:\nend", "close the block with end", "main.cf:1:1: this block has not been closed"},
+		{"if a:\n    for b in c:\n    end\n    x = 1", "close the block with end", "main.cf:1:1: this block has not been closed"},
+		{"x += 1", "only relations can be added to", ""},
+		{"implement A using parents when a", "implement A using parents", ""},
+		{"x = {'a': 1, 'a': 2}", "", "main.cf:1:6: the key is given here already"},
+	}
+	for _, test := range tests {
+		_, ds := syntax.Parse("main.cf", []byte(test.src), syntax.Options{})
+		if len(ds) == 0 || !strings.Contains(ds[0].Hint, test.hint) {
+			t.Errorf("Parse(%q) = %s with %+v, want the hint %q", test.src, ds, ds, test.hint)
+			continue
+		}
+		related := ""
+		for _, r := range ds[0].Related {
+			related += r.Range.String() + ": " + r.Message
+		}
+		if related != test.related {
+			t.Errorf("Parse(%q) relates to %q, want %q", test.src, related, test.related)
+		}
+	}
+}

@@ -83,6 +83,7 @@ func (p *parser) optionalDoc() *Literal {
 
 func (p *parser) entity() Stmt {
 	s := &Entity{Pos: p.pos()}
+	p.begins()
 	p.next()
 	lower := p.tok.kind == tID
 	if lower {
@@ -113,6 +114,7 @@ func (p *parser) entity() Stmt {
 	}
 	p.mark(markLine | markClose)
 	s.EndPos = Pos(p.tok.end + 1)
+	p.ends()
 	p.next()
 	return s
 }
@@ -132,6 +134,8 @@ func (p *parser) attribute() *Attribute {
 			p.expect(tRbrack)
 			a.Type.List = true
 		}
+	case tCID:
+		p.unexpectedHint("the type of an attribute can not be an entity; define a relation instead")
 	default:
 		p.unexpected()
 	}
@@ -199,6 +203,7 @@ func (p *parser) mustConstant() Expr {
 
 func (p *parser) implementation() Stmt {
 	s := &Implementation{Pos: p.pos()}
+	p.begins()
 	p.next()
 	s.Name = p.declared(tID)
 	p.expect(tFor)
@@ -228,7 +233,11 @@ func (p *parser) block() []Stmt {
 
 // end reads the keyword end and returns the place behind it.
 func (p *parser) end() Pos {
-	p.expect(tEnd)
+	if p.tok.kind != tEnd {
+		p.unexpected()
+	}
+	p.ends()
+	p.next()
 	return p.prevEnd()
 }
 
@@ -313,7 +322,7 @@ func (p *parser) stmt(top bool) Stmt {
 	case tFor:
 		return p.forStmt()
 	case tIf:
-		return p.ifStmt(false)
+		return p.ifStmt()
 	case tID, tCID:
 		q, class := p.path(true)
 		if class {
@@ -353,6 +362,7 @@ func (p *parser) assign(ref Ref) Stmt {
 
 func (p *parser) forStmt() Stmt {
 	s := &For{Pos: p.pos()}
+	p.begins()
 	p.next()
 	s.Var = p.ident()
 	p.expect(tIn)
@@ -364,15 +374,18 @@ func (p *parser) forStmt() Stmt {
 	return s
 }
 
-func (p *parser) ifStmt(elif bool) Stmt {
-	first := &If{Pos: p.pos(), Elif: elif}
+func (p *parser) ifStmt() Stmt {
+	first := &If{Pos: p.pos()}
+	p.begins()
 	branches := []*If{first}
 	s := first
 	for {
 		p.next()
+		p.condition = true
 		s.Cond = p.expr()
 		p.mark(markOpen)
 		s.Colon = p.expect(tColon)
+		p.condition = false
 		s.Then = p.block()
 		if p.tok.kind != tElif {
 			break
