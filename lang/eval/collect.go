@@ -8,9 +8,18 @@ import (
 // definedCollector answers is defined as soon as a first value arrives.
 type definedCollector struct {
 	enlisted
-	e    *check.IsDefined
-	to   *unit
-	slot int32
+	e        *check.IsDefined
+	to       *unit
+	slot     int32
+	answered bool
+}
+
+// answer hands the answer to whoever asked, once.
+func (c *definedCollector) answer(m *machine, v value.Value) {
+	if !c.answered {
+		c.answered = true
+		m.deliver(c.to, c.slot, v)
+	}
 }
 
 func (c *definedCollector) pure() bool { return false }
@@ -19,14 +28,14 @@ func (c *definedCollector) receive(m *machine, v value.Value, _ *check.Loc) (boo
 	if _, unknown := v.(*value.Unknown); unknown {
 		return false, nil
 	}
-	m.deliver(c.to, c.slot, value.Bool(true))
+	c.answer(m, value.Bool(true))
 	return true, nil
 }
 
 // watchDefined answers is defined for a variable, now or when it can be answered.
 func (m *machine) watchDefined(c *definedCollector, v *variable) *check.Fault {
 	if v.done {
-		m.deliver(c.to, c.slot, definedness(v))
+		c.answer(m, definedness(v))
 		return nil
 	}
 	if _, f := m.listen(v, c, c.e.Where()); f != nil {

@@ -220,14 +220,21 @@ type entityIndex struct {
 
 type waitingKey struct {
 	text    string
-	lookups []*unit
+	lookups []pendingLookup
+}
+
+// pendingLookup is a lookup without a match so far, and where its result goes.
+type pendingLookup struct {
+	e    *check.Lookup
+	to   *unit
+	slot int32
 }
 
 func (x *entityIndex) unmatched(e *check.Entity) []*check.Fault {
 	var out []*check.Fault
 	for _, w := range x.order {
-		for _, u := range w.lookups {
-			f := check.New("NotFoundException", u.x.Where(), "No match in index on type %s with key %s", e, w.text)
+		for _, l := range w.lookups {
+			f := check.New("NotFoundException", l.e.Where(), "No match in index on type %s with key %s", e, w.text)
 			out = append(out, f)
 		}
 	}
@@ -276,10 +283,8 @@ func (m *machine) addToIndexes(i *Instance, e *check.Entity) *check.Fault {
 			delete(x.waiting, string(key))
 			lookups := w.lookups
 			w.lookups = nil
-			for _, u := range lookups {
-				if f := m.found(u, i); f != nil {
-					return f
-				}
+			for _, l := range lookups {
+				m.deliver(l.to, l.slot, i)
 			}
 		}
 	}
@@ -433,7 +438,8 @@ func (m *machine) lookupIndex(u *unit, e *check.Lookup, typ *check.Entity, param
 	m.key = key
 	x := &m.indexes[typ.ID]
 	if i := x.entries[string(key)]; i != nil {
-		return m.found(u, i)
+		m.deliver(u.to, u.slot, i)
+		return nil
 	}
 	if x.waiting == nil {
 		x.waiting = make(map[string]*waitingKey)
@@ -444,13 +450,7 @@ func (m *machine) lookupIndex(u *unit, e *check.Lookup, typ *check.Entity, param
 		x.waiting[string(key)] = w
 		x.order = append(x.order, w)
 	}
-	w.lookups = append(w.lookups, u)
-	return nil
-}
-
-// found hands the instance of a lookup to whoever asked for it.
-func (m *machine) found(u *unit, i *Instance) *check.Fault {
-	m.deliver(u.to, u.slot, i)
+	w.lookups = append(w.lookups, pendingLookup{e, u.to, u.slot})
 	return nil
 }
 

@@ -148,6 +148,7 @@ func (m *machine) exec(u *unit) *check.Fault {
 	f := m.run1(u)
 	if f == nil {
 		m.finish(u)
+		m.recycle(u)
 		return nil
 	}
 	if f.Unset != nil {
@@ -221,7 +222,7 @@ func (m *machine) run1(u *unit) *check.Fault {
 		return m.runHook(u)
 	case opDefinedEnd:
 		c, _ := u.aux.(*definedCollector)
-		m.deliver(c.to, c.slot, definedness(u.frame[0].from))
+		c.answer(m, definedness(u.frame[0].from))
 	case opChoose:
 		e, _ := u.x.(*check.Cond)
 		if f := m.runChoose(u, e); f != nil {
@@ -370,7 +371,7 @@ func noAttribute(i *Instance, name string) *check.Fault {
 // assignAttr schedules the assignment of a value to an attribute; relations take the elements of lists as they come.
 func (m *machine) assignAttr(i *Instance, name string, target *variable, x check.Expr, layout int, sc *scope, by *check.Loc) *check.Fault {
 	h := m.unit(opAttr, layout, sc)
-	h.x, h.by, h.inst, h.target, h.aux = x, by, i, target, name
+	h.x, h.by, h.inst, h.target = x, by, i, target
 	var f *check.Fault
 	if target.kind == manyVar {
 		f = m.prepareGradual(x, sc, h, &attrCollector{by: by, inst: i, name: name, target: target})
@@ -403,8 +404,7 @@ func (m *machine) runAttr(u *unit) *check.Fault {
 	default:
 		f.By(u.by, false)
 	}
-	name, _ := u.aux.(string)
-	return attributeFault(u.by, u.inst, name, f)
+	return attributeFault(u.by, u.inst, u.target.name(), f)
 }
 
 func (m *machine) runItem(u *unit) *check.Fault {

@@ -96,6 +96,8 @@ type machine struct {
 	// stirred are those among idle that may have got somebody since.
 	stirred             []*variable
 	firstUnit, lastUnit *unit
+	free                *unit // finished units, linked by next
+	slab                []unit
 
 	files       [][]variable
 	annotations []variable
@@ -105,12 +107,14 @@ type machine struct {
 	key         []byte
 
 	regexes map[string]*pyre.Regexp
+	// matched remembers the text that a typedef with a regular expression accepted last.
+	matched map[*check.Typedef]value.String
 	depth   int
 }
 
 func newMachine(p *check.Program, cfg Config) *machine {
 	m := &machine{
-		prog: p, host: cfg.Host, maxSteps: cfg.MaxSteps, waitq: newWaitQueue(p.Policy), regexes: map[string]*pyre.Regexp{},
+		prog: p, host: cfg.Host, maxSteps: cfg.MaxSteps, waitq: newWaitQueue(p.Policy), regexes: map[string]*pyre.Regexp{}, matched: map[*check.Typedef]value.String{},
 		annotations: make([]variable, p.Annotations), indexes: make([]entityIndex, len(p.Entities)),
 		files: make([][]variable, len(p.Files)),
 	}

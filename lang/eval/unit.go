@@ -73,13 +73,29 @@ func (u *unit) entry(slot int) *entry { return &u.frame[slot-int(u.base)] }
 
 func (u *unit) val(slot int) value.Value { return u.frame[slot-int(u.base)].val }
 
+// unit makes a unit, out of a finished one when there is one.
 func (m *machine) unit(o op, size int, sc *scope) *unit {
-	u := &unit{op: o, count: 1, sc: sc, notifyAt: -1}
-	if size > 0 {
-		u.frame = make([]entry, size)
+	u := m.free
+	if u == nil {
+		if len(m.slab) == 0 {
+			m.slab = make([]unit, unitSlab)
+		}
+		u, m.slab = &m.slab[0], m.slab[1:]
+	} else {
+		m.free = u.next
+		u.next = nil
+	}
+	u.op, u.count, u.sc, u.notifyAt = o, 1, sc, -1
+	if size <= cap(u.frame) {
+		u.frame = u.frame[:size]
+	} else {
+		u.frame = make([]entry, size, size+1)
 	}
 	return u
 }
+
+// unitSlab is how many units are allocated at once.
+const unitSlab = 256
 
 // start makes a unit wait for what its frame lists, and run when there is nothing to wait for.
 func (m *machine) start(u *unit) {
@@ -121,6 +137,14 @@ func (m *machine) finish(u *unit) {
 	} else {
 		m.lastUnit = u.prev
 	}
+}
+
+// recycle makes a finished unit available again. Nobody refers to it any more: all that was to deliver to it has done so.
+func (m *machine) recycle(u *unit) {
+	frame := u.frame
+	clear(frame)
+	*u = unit{frame: frame[:0], next: m.free}
+	m.free = u
 }
 
 // expect announces that a value will be delivered to the slot of a unit that has not started.

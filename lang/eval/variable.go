@@ -121,6 +121,14 @@ func flatten(m *machine, c collector, v value.Value, at *check.Loc) *check.Fault
 	return nil
 }
 
+// name is the attribute that the variable holds.
+func (v *variable) name() string {
+	if v.attr == nil {
+		return "self"
+	}
+	return v.attr.Name
+}
+
 func (v *variable) delayed() bool { return v.kind >= maybeVar }
 
 // canGet reports whether the variable could be complete.
