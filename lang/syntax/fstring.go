@@ -14,7 +14,7 @@ const maxSpecs = 2
 type formatReader struct {
 	p      *parser
 	tok    token
-	cursor int // the offset in the source behind the last field's name
+	cursor int // the offset in the source behind the last field's name; the end of the token once one was not found
 }
 
 // parts cuts a decoded format string or format specification. fault is empty when nothing is wrong.
@@ -132,6 +132,8 @@ func (r *formatReader) name(part *FormatPart, source string) {
 	if i := strings.Index(r.p.src[r.cursor:r.tok.end], "{"+source); i >= 0 {
 		at = r.cursor + i + 1 + strings.Index(source, path)
 		r.cursor = at + len(path)
+	} else {
+		r.cursor = r.tok.end
 	}
 	part.Ref = r.p.refOf(path, at, r.tok)
 }

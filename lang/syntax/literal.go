@@ -183,6 +183,8 @@ func (p *parser) holes(t token, text string) []Hole {
 		if i := strings.Index(p.src[cursor:t.end], source); i >= 0 {
 			at = cursor + i
 			cursor = at + len(source)
+		} else {
+			cursor = t.end
 		}
 		word := strings.TrimFunc(source[2:len(source)-2], value.IsSpace)
 		if at >= 0 {

@@ -16,6 +16,8 @@ const (
 	maxChain   = 20000    // operators, postfixes and branches in one statement
 	maxDigits  = 4300     // digits of an integer
 	maxErrors  = 20       // syntax errors reported for one file unless the options say otherwise
+
+	maxWarnings = 100 // reported for one file
 )
 
 // Options change how [Parse] works. The zero value is fit for use.
@@ -103,6 +105,7 @@ type parser struct {
 
 	errors    int // reported
 	maxErrors int
+	warnings  int
 	begin     int // the offset of the current top-level statement
 	nesting   int
 	chain     int // operators in the current top-level statement
@@ -167,14 +170,23 @@ func (p *parser) spanOf(t token) Span { return Span{Pos(t.start + 1), Pos(t.end 
 
 func (p *parser) textOf(t token) string { return p.src[t.start:t.end] }
 
-// report records an error. The diagnostic may be changed until the next one is recorded.
+// report records an error. The diagnostic may be changed until the next one is recorded. It stops the statement when there
+// have been more than enough.
 func (p *parser) report(code string, at Span, format string, args ...any) *diag.Diagnostic {
 	p.errors++
+	if p.errors > p.maxErrors {
+		panic(stop{})
+	}
 	p.diags.Errorf(code, p.file.Range(at), format, args...)
 	return &p.diags[len(p.diags)-1]
 }
 
+// warn records a warning, unless there have been more than enough.
 func (p *parser) warn(at Span, format string, args ...any) {
+	p.warnings++
+	if p.warnings > maxWarnings {
+		return
+	}
 	p.diags.Warnf("ParserWarning", p.file.Range(at), format, args...)
 }
 

@@ -517,8 +517,18 @@ func TestLimits(t *testing.T) {
 	if want := 2 + 2 + 20_001 + 900; n != want {
 		t.Errorf("Walk visited %d nodes, want %d", n, want)
 	}
-	if _, ds := syntax.Parse("main.cf", []byte(strings.Repeat("entity a: end\n", 100)), syntax.Options{MaxErrors: 7}); len(ds) > 107 {
-		t.Errorf("%d errors reported", len(ds))
+	for name, src := range map[string]string{
+		"names":      strings.Repeat("a-b = 1\n", 100),
+		"entities":   strings.Repeat("entity a: end\n", 100),
+		"statements": strings.Repeat("import )\n", 100),
+		"attributes": "entity A:\n" + strings.Repeat("int a-b\n", 100) + "end",
+	} {
+		if _, ds := syntax.Parse("main.cf", []byte(src), syntax.Options{MaxErrors: 7}); len(ds) != 7 {
+			t.Errorf("%s: %d errors reported, want 7", name, len(ds))
+		}
+	}
+	if _, ds := syntax.Parse("main.cf", []byte(strings.Repeat(`"\."`+"\n", 1000)), syntax.Options{}); len(ds) != 100 {
+		t.Errorf("%d warnings reported, want 100", len(ds))
 	}
 }
 
