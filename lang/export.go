@@ -1,8 +1,8 @@
 package lang
 
 import (
+	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -152,7 +152,7 @@ func (h *host) resourceID(r *ResourceType, i value.Instance) (model.ResourceID, 
 type exported struct {
 	id       model.ResourceID
 	inst     *eval.Instance
-	attrs    map[string]any
+	attrs    []byte // canonical JSON
 	requires []model.ResourceID
 	set      string
 	unknown  bool
@@ -201,6 +201,8 @@ type exporter struct {
 	byInst  map[*eval.Instance]*exported
 	ignored map[*eval.Instance]bool
 	sets    []string
+	sorted  map[*ResourceType][]string
+	buf     []byte
 }
 
 func (x *exporter) fail(code string, i *eval.Instance, format string, args ...any) {
@@ -223,8 +225,14 @@ func (x *exporter) resource(r *ResourceType, i *eval.Instance) {
 		x.c.diags.Add(d.WithRelated(old.inst.At().Range(), "the other one is made here"))
 		return
 	}
-	res := &exported{id: id, inst: i, attrs: make(map[string]any, len(r.Fields))}
-	for _, name := range r.Fields {
+	res := &exported{id: id, inst: i}
+	b := append(x.buf[:0], '{')
+	for n, name := range x.fields(r) {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, name)
+		b = append(b, ':')
 		v, err := h.field(r, i, name)
 		if err != nil {
 			x.fail("CompilerException", i, "field %s of resource %s: %s", name, id, err)
@@ -232,19 +240,46 @@ func (x *exporter) resource(r *ResourceType, i *eval.Instance) {
 		}
 		if _, unknown := v.(*value.Unknown); unknown {
 			res.unknown = true
-			res.attrs[name] = Undefined
-			continue
+			v = value.String(Undefined)
 		}
-		text, err := value.CanonicalJSON(v)
+		b, err = value.AppendJSON(b, v, value.JSONStyle{SortKeys: true})
 		if err != nil {
 			x.fail("TypeError", i, "field %s of resource %s can not be exported: %s", name, id, err)
 			return
 		}
-		res.attrs[name] = json.RawMessage(text)
+	}
+	b = append(b, '}')
+	x.buf = b
+	res.attrs, err = canonical(b)
+	if err != nil {
+		x.fail("CompilerException", i, "resource %s can not be written: %s", id, err)
+		return
 	}
 	x.byID[id] = res
 	x.byInst[i] = res
 	x.all = append(x.all, res)
+}
+
+// fields are the fields of a resource type, sorted.
+func (x *exporter) fields(r *ResourceType) []string {
+	if x.sorted == nil {
+		x.sorted = map[*ResourceType][]string{}
+	}
+	names, ok := x.sorted[r]
+	if !ok {
+		names = slices.Compact(slices.Sorted(slices.Values(r.Fields)))
+		x.sorted[r] = names
+	}
+	return names
+}
+
+// canonical is an object with sorted keys in the form of [model.Canonical]. Only where texts hold escapes can the two differ,
+// and in the line separators that start with the byte 0xE2.
+func canonical(b []byte) ([]byte, error) {
+	if bytes.IndexByte(b, '\\') < 0 && bytes.IndexByte(b, 0xE2) < 0 {
+		return bytes.Clone(b), nil
+	}
+	return model.Canonical(b)
 }
 
 func (x *exporter) resourceSet(i *eval.Instance) {
@@ -346,13 +381,8 @@ func (x *exporter) finish() {
 	st := &x.c.res.State
 	st.Intents = make([]model.Intent, 0, len(x.all))
 	for _, r := range x.all {
-		attrs, err := model.CanonicalValue(r.attrs)
-		if err != nil {
-			x.fail("CompilerException", r.inst, "resource %s can not be written: %s", r.id, err)
-			return
-		}
 		st.Intents = append(st.Intents, model.Intent{
-			Resource: r.id, Attributes: attrs, AttributeHash: model.AttributeHash(r.id, attrs), Requires: r.requires, Set: r.set,
+			Resource: r.id, Attributes: r.attrs, AttributeHash: model.AttributeHash(r.id, r.attrs), Requires: r.requires, Set: r.set,
 			Undefined: r.unknown,
 		})
 	}

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -101,7 +102,7 @@ func compile(ctx context.Context, p Project, opts Options, now Clock) (*Result, 
 		*d, start = t.Sub(start), t
 	}
 	prog, ds, err := module.Load(ctx, p.FS, module.Options{
-		Main: p.Main, Builtin: std.Modules(modelTexts(p.FS)...), Sites: opts.Sites, Cache: opts.Cache,
+		Main: p.Main, Builtin: std.Modules(standardNames(p.FS)), Sites: opts.Sites, Cache: opts.Cache,
 	})
 	lap(&c.res.Stats.Load)
 	if err != nil {
@@ -235,9 +236,11 @@ const (
 	maxModelLen = 16 << 20
 )
 
-// modelTexts are the texts of all models of a project: which extent of the module std it needs depends on them.
-func modelTexts(fsys fs.FS) [][]byte {
-	texts := [][]byte{nil}
+// standardNames gathers the names of the module std that the models of a project mention: which extent of that module the
+// project needs depends on them. The result is a text with each of them once.
+func standardNames(fsys fs.FS) []byte {
+	seen := map[string]bool{}
+	n := 0
 	_ = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -247,18 +250,44 @@ func modelTexts(fsys fs.FS) [][]byte {
 			return nil //nolint:nilerr // what can not be read is reported when it is loaded
 		case d.IsDir() && name != "." && skipped(d.Name()):
 			return fs.SkipDir
-		case len(texts) > maxModels:
+		case n > maxModels:
 			return fs.SkipAll
 		case d.Type().IsRegular() && path.Ext(name) == ".cf":
+			n++
 			if info, err := d.Info(); err == nil && info.Size() <= maxModelLen {
 				if text, err := fs.ReadFile(fsys, name); err == nil {
-					texts = append(texts, text)
+					collectNames(text, seen)
 				}
 			}
 		}
 		return nil
 	})
-	return texts
+	names := make([]string, 0, len(seen))
+	for name := range seen {
+		names = append(names, "std::"+name)
+	}
+	slices.Sort(names)
+	return []byte(strings.Join(names, " "))
+}
+
+// collectNames adds the identifiers behind std:: in a text.
+func collectNames(text []byte, seen map[string]bool) {
+	prefix := []byte("std::")
+	for {
+		i := bytes.Index(text, prefix)
+		if i < 0 {
+			return
+		}
+		text = text[i+len(prefix):]
+		end := 0
+		for end < len(text) && (text[end] == '_' || text[end] == '-' || text[end] >= '0' && text[end] <= '9' ||
+			text[end]|0x20 >= 'a' && text[end]|0x20 <= 'z') {
+			end++
+		}
+		if !seen[string(text[:end])] {
+			seen[string(text[:end])] = true
+		}
+	}
 }
 
 // skipped reports whether a directory holds no models: version control, virtual environments, caches.
