@@ -81,6 +81,20 @@ func newRootCommand() *cobra.Command {
 // commands lists the subcommands in the order of the help.
 func commands(g *globals) []*cobra.Command {
 	return []*cobra.Command{
+		newCompileCommand(),
+		newStatusCommand(g),
+		newProjectCommand(g),
+		newEnvironmentCommand(g),
+		newRepositoryCommand(g),
+		newDeliveryCommand(g),
+		newReportCommand(g),
+		newVersionCommand(g),
+		newResourceCommand(g),
+		newDryRunCommand(g),
+		newParamCommand(g),
+		newActionLogCommand(g),
+		newMonitorCommand(g),
+		newHookCommand(g),
 		newConfigCommand(g),
 	}
 }

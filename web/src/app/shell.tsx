@@ -52,7 +52,7 @@ function ThemeButton(): ReactElement {
 function EnvironmentLinks({ environment }: { environment: string }): ReactElement {
   const details = useQuery({
     queryKey: ['environments', environment],
-    queryFn: async ({ signal }) => (await call<Envelope<EnvironmentDetails>>('GET', `/api/v3/environment/${segment(environment)}`, { signal })).data,
+    queryFn: async ({ signal }) => (await call<Envelope<EnvironmentDetails>>('GET', `/api/v3/environment/${segment(environment)}`, { signal, query: { deploy_summary: true } })).data,
   });
   const params = { environment };
   return (

@@ -19,7 +19,7 @@ const agentKeys = {
 function TokenDialog({ environment, onClose }: { environment: string; onClose: () => void }): ReactElement {
   const [copied, setCopied] = useState(false);
   const issue = useMutation({
-    mutationFn: async () => (await call<Envelope<IssuedToken>>('POST', '/api/v3/agent-tokens', { environment, body: { description: 'Made in the console', one_time: true } })).data,
+    mutationFn: async () => (await call<Envelope<IssuedToken>>('POST', '/api/v3/agent-token', { environment, body: { description: 'Made in the console', one_time: true } })).data,
   });
   const command = issue.data ? `intendant agent --server ${location.origin} --environment ${environment} --token-file - --name "$(hostname)" <<< '${issue.data.token}'` : '';
   return (
@@ -58,7 +58,7 @@ export function AgentsPage(): ReactElement {
   });
   const sessions = useQuery({
     queryKey: agentKeys.sessions(environment),
-    queryFn: async ({ signal }) => (await call<Envelope<AgentProcess[]>>('GET', '/api/v3/agent-sessions', { environment, signal })).data,
+    queryFn: async ({ signal }) => (await call<Envelope<AgentProcess[]>>('GET', '/api/v3/agent-process', { environment, signal })).data,
     refetchInterval: 15_000,
   });
   const act = useMutation({

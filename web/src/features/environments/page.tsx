@@ -57,11 +57,13 @@ function CreateDialog({ projects, onClose }: { projects: Project[]; onClose: () 
         const value = form.get(name);
         return typeof value === 'string' ? value.trim() : '';
       };
-      let id = project;
-      if (id === '') id = (await call<Envelope<Project>>('PUT', '/api/v2/project', { body: { name: field('project') } })).data.id;
-      return call<Envelope<EnvironmentDetails>>('PUT', '/api/v3/environment', {
-        body: { project_id: id, name: field('name'), repo_url: field('repo'), repo_branch: field('branch'), repo_path: field('path') },
-      });
+      const body: Record<string, string> = { name: field('name') };
+      if (project === '') body['project'] = field('project');
+      else body['project_id'] = project;
+      for (const [to, from] of [['repo_url', 'repo'], ['repo_branch', 'branch'], ['repo_path', 'path']] as const) {
+        if (field(from) !== '') body[to] = field(from);
+      }
+      return call<Envelope<EnvironmentDetails>>('POST', '/api/v3/environment', { body });
     },
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: ['environments'] });
@@ -128,7 +130,7 @@ export function EnvironmentsPage(): ReactElement {
   const [creating, setCreating] = useState(false);
   const environments = useQuery({
     queryKey: environmentKeys.all,
-    queryFn: async ({ signal }) => (await call<Envelope<EnvironmentDetails[]>>('GET', '/api/v3/environment', { signal })).data,
+    queryFn: async ({ signal }) => (await call<Envelope<EnvironmentDetails[]>>('GET', '/api/v3/environment', { signal, query: { deploy_summary: true } })).data,
     refetchInterval: 15_000,
   });
   const projects = useQuery({

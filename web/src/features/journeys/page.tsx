@@ -18,7 +18,7 @@ export function JourneysPage(): ReactElement {
   const act = useAct(environment);
   const details = useQuery({
     queryKey: ['environments', environment],
-    queryFn: async ({ signal }) => (await call<Envelope<EnvironmentDetails>>('GET', `/api/v3/environment/${segment(environment)}`, { signal })).data,
+    queryFn: async ({ signal }) => (await call<Envelope<EnvironmentDetails>>('GET', `/api/v3/environment/${segment(environment)}`, { signal, query: { deploy_summary: true } })).data,
     refetchInterval: 15_000,
   });
   const e = details.data;
