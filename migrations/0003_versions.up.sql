@@ -41,8 +41,9 @@ CREATE TABLE resource_body (
     PRIMARY KEY (environment, hash)
 );
 
+-- The environment is checked by way of the body.
 CREATE TABLE resource_interval (
-    environment    uuid NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+    environment    uuid NOT NULL,
     resource_id    text COLLATE "C" NOT NULL,
     from_version   integer NOT NULL CHECK (from_version > 0),
     until_version  integer NOT NULL,

@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/sha256"
 	"hash/maphash"
+	"math/bits"
 	"sync"
 
 	"github.com/intendant/intendant/model"
@@ -21,59 +22,67 @@ type contentCache struct {
 	size int                               // guarded by mu: the fingerprints in envs
 }
 
-// contents is what is remembered of one version; it is not changed after it was put into the cache.
+// contents is what is remembered of one version, sorted by resource; it is not changed after it was put into the cache.
 type contents struct {
-	version      int
-	fingerprints map[model.ResourceID]uint64
+	version int
+	ids     []model.ResourceID
+	// keys are the hashes of ids, to compare them without fetching their text; fingerprints are those of the intents.
+	keys         []uint64
+	fingerprints []uint64
 }
 
 // fingerprintSeed is secret and per process: nobody can aim at a collision, and that of two given bodies has probability 2⁻⁶⁴.
 var fingerprintSeed = maphash.MakeSeed() //nolint:gochecknoglobals // a constant of the process
 
-// fingerprint tells intents of one resource apart.
-func fingerprint(h *maphash.Hash, i *model.Intent) uint64 {
-	h.SetSeed(fingerprintSeed)
-	_, _ = h.Write(i.Attributes)
+// blockedMark changes the fingerprint of an intent that is blocked.
+const blockedMark = 0x5bd1e9955bd1e995
+
+// fingerprint tells intents of one resource apart, but for their being blocked. The parts are hashed on their own and mixed,
+// which saves copying them.
+func fingerprint(i *model.Intent) uint64 {
+	const odd = 0x9e3779b97f4a7c15 // so that the mixing loses nothing
+	sum := maphash.Bytes(fingerprintSeed, i.Attributes)
+	mix := func(part uint64) { sum = bits.RotateLeft64(sum, 29)*odd + part }
 	for _, r := range i.Requires {
-		_ = h.WriteByte(0)
-		_, _ = h.WriteString(string(r))
+		mix(maphash.String(fingerprintSeed, string(r)))
 	}
-	_ = h.WriteByte(1)
-	_, _ = h.WriteString(i.Set)
-	flags := byte(2)
+	mix(uint64(len(i.Requires)))
+	mix(maphash.String(fingerprintSeed, i.Set))
 	if i.Undefined {
-		flags |= 4
+		mix(1)
+	} else {
+		mix(0)
 	}
-	if i.Blocked {
-		flags |= 8
-	}
-	_ = h.WriteByte(flags)
-	return h.Sum64()
+	return sum
 }
 
-// of returns what is remembered of a version, or nil.
-func (c *contentCache) of(env model.EnvironmentID, version int) map[model.ResourceID]uint64 {
+// of returns what is remembered of a version, or nil. Nothing is to be known of version 0: it is empty.
+func (c *contentCache) of(env model.EnvironmentID, version int) *contents {
+	if version == 0 {
+		return &contents{}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.envs[env]; e != nil && e.version == version {
-		return e.fingerprints
+		return e
 	}
 	return nil
 }
 
 // put remembers a version, forgetting others when there are too many.
-func (c *contentCache) put(env model.EnvironmentID, version int, fingerprints map[model.ResourceID]uint64) {
+func (c *contentCache) put(env model.EnvironmentID, now *contents) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.envs[env]; e != nil && e.version > version {
+	if e := c.envs[env]; e != nil && e.version > now.version {
 		return
 	}
 	c.drop(env)
-	if len(fingerprints) > maxCached {
+	n := len(now.ids)
+	if n > maxCached {
 		return
 	}
 	for other := range c.envs {
-		if c.size+len(fingerprints) <= maxCached {
+		if c.size+n <= maxCached {
 			break
 		}
 		c.drop(other)
@@ -81,14 +90,14 @@ func (c *contentCache) put(env model.EnvironmentID, version int, fingerprints ma
 	if c.envs == nil {
 		c.envs = map[model.EnvironmentID]*contents{}
 	}
-	c.envs[env] = &contents{version: version, fingerprints: fingerprints}
-	c.size += len(fingerprints)
+	c.envs[env] = now
+	c.size += n
 }
 
 // drop forgets an environment; the caller holds mu.
 func (c *contentCache) drop(env model.EnvironmentID) {
 	if e := c.envs[env]; e != nil {
-		c.size -= len(e.fingerprints)
+		c.size -= len(e.ids)
 		delete(c.envs, env)
 	}
 }

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -57,13 +61,22 @@ func (s *Store) StoreVersion(ctx context.Context, state model.DesiredState, rele
 	return number, nil
 }
 
-// change is what a new version does to the one before it.
-type change struct {
-	fingerprints map[model.ResourceID]uint64
-	// put are indexes of intents that are new or differ; added says how many of them are new.
+// newVersion is a desired state on its way into the store.
+type newVersion struct {
+	env      model.EnvironmentID
+	number   int
+	previous int // the version below, 0 for none
+	next     int // the version above, 0 for none
+	// intents are sorted by resource; blocked says which of them require, transitively, an undefined one.
+	// keys and fingerprints are as in contents.
+	intents      []model.Intent
+	blocked      []bool
+	keys         []uint64
+	fingerprints []uint64
+	// put are indexes of intents that are new or differ from the version below; added says how many of them are new.
 	put   []int
 	added int
-	// removed are the resources that the new version has not.
+	// removed are the resources that only the version below has.
 	removed []model.ResourceID
 }
 
@@ -86,25 +99,33 @@ func (s *Store) storeVersion(ctx context.Context, tx *Tx, e model.Environment, s
 	if near.Taken || near.Used {
 		return 0, fmt.Errorf("version %d is or was in use: %w", number, model.ErrConflict)
 	}
-	state.Intents = slices.Clone(state.Intents) // the caller's are not to be marked
-	undeployable, blocked, err := blockDependants(state.Intents)
+	v, err := prepareVersion(state.Intents)
 	if err != nil {
 		return 0, err
 	}
-	diff, err := s.changes(ctx, tx, e.ID, number, int(near.Previous), near.Next == 0, state.Intents)
-	if err != nil {
+	v.env, v.number, v.previous, v.next = e.ID, number, int(near.Previous), int(near.Next)
+	if err := s.compare(ctx, tx, v); err != nil {
 		return 0, err
 	}
-	if err := tx.writeIntervals(ctx, e.ID, number, int(near.Next), state.Intents, diff); err != nil {
+	if err := v.checkRequires(); err != nil {
 		return 0, err
 	}
-	if err := tx.writeVersion(ctx, e.ID, number, state, diff, undeployable, blocked, now); err != nil {
+	if err := tx.writeIntervals(ctx, v); err != nil {
 		return 0, err
 	}
-	if near.Next == 0 {
-		tx.onCommit = append(tx.onCommit, func() { s.contents.put(e.ID, number, diff.fingerprints) })
+	if err := tx.writeVersion(ctx, v, state, now); err != nil {
+		return 0, err
 	}
-	tx.hint(model.TopicVersionStored, e.ID, fmt.Sprint(number))
+	if v.next == 0 {
+		ids := make([]model.ResourceID, len(v.intents))
+		for i := range v.intents {
+			ids[i] = v.intents[i].Resource
+		}
+		tx.onCommit = append(tx.onCommit, func() {
+			s.contents.put(e.ID, &contents{version: number, ids: ids, keys: v.keys, fingerprints: v.fingerprints})
+		})
+	}
+	tx.hint(model.TopicVersionStored, e.ID, strconv.Itoa(number))
 	if release {
 		if err := tx.release(ctx, e.ID, number, now); err != nil {
 			return 0, err
@@ -113,115 +134,163 @@ func (s *Store) storeVersion(ctx context.Context, tx *Tx, e model.Environment, s
 	return number, nil
 }
 
-// blockDependants marks the intents that require, transitively, an undefined one, and checks ids and requirements. It
-// returns the undefined and the blocked resources, sorted.
-func blockDependants(intents []model.Intent) (undeployable, blocked []model.ResourceID, err error) {
-	index := make(map[model.ResourceID]int, len(intents))
-	for i := range intents {
-		in := &intents[i]
-		if _, twice := index[in.Resource]; twice {
-			return nil, nil, fmt.Errorf("resource %s comes twice: %w", in.Resource, model.ErrInvalid)
-		}
-		index[in.Resource] = i
-		in.Blocked = false
-		if in.Undefined {
-			undeployable = append(undeployable, in.Resource)
-		}
-	}
-	var missing []string
-	dependants := make(map[int][]int)
-	for i := range intents {
-		for _, r := range intents[i].Requires {
-			to, ok := index[r]
-			if !ok {
-				missing = append(missing, string(r))
-				continue
+// prepareVersion sorts intents, finds those that are blocked, and takes their fingerprints. It is where storing a large version
+// of which little changes spends its time, most of it waiting for memory: each text is looked at once, on all processors.
+func prepareVersion(intents []model.Intent) (*newVersion, error) {
+	n := len(intents)
+	v := &newVersion{intents: intents, blocked: make([]bool, n), keys: make([]uint64, n), fingerprints: make([]uint64, n)}
+	var unsorted, undefined atomic.Bool
+	inParallel(n, func(from, to int) {
+		for i := from; i < to; i++ {
+			if i > 0 && intents[i].Resource <= intents[i-1].Resource {
+				unsorted.Store(true)
+				return
 			}
-			if len(undeployable) > 0 {
+			if intents[i].Undefined {
+				undefined.Store(true)
+			}
+			v.keys[i] = maphash.String(fingerprintSeed, string(intents[i].Resource))
+			v.fingerprints[i] = fingerprint(&intents[i])
+		}
+	})
+	if unsorted.Load() {
+		sorted := slices.Clone(intents)
+		slices.SortFunc(sorted, func(a, b model.Intent) int { return strings.Compare(string(a.Resource), string(b.Resource)) })
+		for i := 1; i < n; i++ {
+			if sorted[i].Resource == sorted[i-1].Resource {
+				return nil, fmt.Errorf("resource %s comes twice: %w", sorted[i].Resource, model.ErrInvalid)
+			}
+		}
+		return prepareVersion(sorted)
+	}
+	if undefined.Load() {
+		v.block()
+	}
+	return v, nil
+}
+
+// inParallel calls work for parts of [0, n), on as many processors as there are when it is worth it.
+func inParallel(n int, work func(from, to int)) {
+	const least = 4096
+	parts := max(1, min(runtime.GOMAXPROCS(0), n/least))
+	var wait sync.WaitGroup
+	for p := range parts {
+		wait.Go(func() { work(n*p/parts, n*(p+1)/parts) })
+	}
+	wait.Wait()
+}
+
+// index returns the place of a resource.
+func (v *newVersion) index(id model.ResourceID) (int, bool) {
+	return slices.BinarySearchFunc(v.intents, id, func(in model.Intent, id model.ResourceID) int {
+		return strings.Compare(string(in.Resource), string(id))
+	})
+}
+
+// block marks what requires, transitively, an undefined resource.
+func (v *newVersion) block() {
+	var todo []int
+	dependants := make([][]int, len(v.intents))
+	for i := range v.intents {
+		if v.intents[i].Undefined {
+			todo = append(todo, i)
+		}
+		for _, r := range v.intents[i].Requires {
+			if to, ok := v.index(r); ok {
 				dependants[to] = append(dependants[to], i)
 			}
 		}
-	}
-	if len(missing) > 0 {
-		slices.Sort(missing)
-		missing = slices.Compact(missing)
-		return nil, nil, fmt.Errorf("required resources are not part of the version: %s: %w", strings.Join(missing, ", "), model.ErrInvalid)
-	}
-	todo := make([]int, 0, len(undeployable))
-	for _, r := range undeployable {
-		todo = append(todo, index[r])
 	}
 	for len(todo) > 0 {
 		i := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		for _, d := range dependants[i] {
-			if in := &intents[d]; !in.Blocked && !in.Undefined {
-				in.Blocked = true
-				blocked = append(blocked, in.Resource)
+			if !v.blocked[d] && !v.intents[d].Undefined {
+				v.blocked[d] = true
+				v.fingerprints[d] ^= blockedMark
 				todo = append(todo, d)
 			}
 		}
 	}
-	slices.Sort(undeployable)
-	slices.Sort(blocked)
-	return undeployable, blocked, nil
 }
 
-// changes finds what a state changes in the version before it, by the cache or else by the hashes in the database.
-func (s *Store) changes(ctx context.Context, tx *Tx, env model.EnvironmentID, number, previous int, newest bool, intents []model.Intent) (change, error) {
-	c := change{fingerprints: make(map[model.ResourceID]uint64, len(intents))}
-	var h maphash.Hash
-	for i := range intents {
-		c.fingerprints[intents[i].Resource] = fingerprint(&h, &intents[i])
-	}
-	if newest {
-		if old := s.contents.of(env, previous); old != nil || previous == 0 {
-			for i := range intents {
-				id := intents[i].Resource
-				was, known := old[id]
-				if !known {
-					c.added++
-				}
-				if !known || was != c.fingerprints[id] {
-					c.put = append(c.put, i)
-				}
-			}
-			for id := range old {
-				if _, still := c.fingerprints[id]; !still {
-					c.removed = append(c.removed, id)
-				}
-			}
-			slices.Sort(c.removed)
-			return c, nil
+// compare finds what changes in the version below, by what is remembered of it or else by the hashes in the database.
+func (s *Store) compare(ctx context.Context, tx *Tx, v *newVersion) error {
+	if v.next == 0 {
+		if old := s.contents.of(v.env, v.previous); old != nil {
+			v.merge(old.ids, old.keys, func(was, i int) bool { return old.fingerprints[was] == v.fingerprints[i] })
+			return nil
 		}
 	}
-	type stored struct {
-		body    bodyKey
-		blocked bool
-	}
-	rows, err := tx.VersionFingerprints(ctx, env.UUID, int32Of(number))
+	rows, err := tx.VersionFingerprints(ctx, v.env.UUID, int32Of(v.number))
 	if err != nil {
-		return change{}, err
+		return err
 	}
-	old := make(map[model.ResourceID]stored, len(rows))
-	for _, r := range rows {
-		id := model.ResourceID(r.ResourceID)
-		old[id] = stored{body: bodyKey(r.Body), blocked: r.Blocked}
-		if _, still := c.fingerprints[id]; !still {
-			c.removed = append(c.removed, id)
+	ids, keys := make([]model.ResourceID, len(rows)), make([]uint64, len(rows))
+	for i, r := range rows {
+		ids[i] = model.ResourceID(r.ResourceID)
+		keys[i] = maphash.String(fingerprintSeed, r.ResourceID)
+	}
+	v.merge(ids, keys, func(was, i int) bool {
+		return rows[was].Blocked == v.blocked[i] && bodyKey(rows[was].Body) == model.BodyHash(v.intents[i])
+	})
+	return nil
+}
+
+// merge walks along the resources of the version below and of this one, both sorted.
+func (v *newVersion) merge(old []model.ResourceID, keys []uint64, same func(was, i int) bool) {
+	was := 0
+	for i := range v.intents {
+		for was < len(old) && keys[was] != v.keys[i] && old[was] < v.intents[i].Resource {
+			v.removed = append(v.removed, old[was])
+			was++
+		}
+		if was == len(old) || keys[was] != v.keys[i] {
+			v.put = append(v.put, i)
+			v.added++
+			continue
+		}
+		if !same(was, i) {
+			v.put = append(v.put, i)
+		}
+		was++
+	}
+	v.removed = append(v.removed, old[was:]...)
+}
+
+// checkRequires fails when something requires what is not part of the version. What did not change had its requirements in
+// the version below: it can only miss what was removed.
+func (v *newVersion) checkRequires() error {
+	missing := map[model.ResourceID]struct{}{}
+	for _, i := range v.put {
+		for _, r := range v.intents[i].Requires {
+			if _, ok := v.index(r); !ok {
+				missing[r] = struct{}{}
+			}
 		}
 	}
-	for i := range intents {
-		was, known := old[intents[i].Resource]
-		if !known {
-			c.added++
+	if len(v.removed) > 0 {
+		removed := make(map[model.ResourceID]struct{}, len(v.removed))
+		for _, r := range v.removed {
+			removed[r] = struct{}{}
 		}
-		if !known || was.blocked != intents[i].Blocked || was.body != model.BodyHash(intents[i]) {
-			c.put = append(c.put, i)
+		for i := range v.intents {
+			for _, r := range v.intents[i].Requires {
+				if _, gone := removed[r]; gone {
+					missing[r] = struct{}{}
+				}
+			}
 		}
 	}
-	slices.Sort(c.removed)
-	return c, nil
+	if len(missing) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(missing))
+	for r := range missing {
+		names = append(names, string(r))
+	}
+	slices.Sort(names)
+	return fmt.Errorf("required resources are not part of the version: %s: %w", strings.Join(names, ", "), model.ErrInvalid)
 }
 
 // intervalColumns are rows of resource_interval, column by column.
@@ -242,19 +311,18 @@ func (c *intervalColumns) insert(ctx context.Context, tx *Tx, env model.Environm
 	})
 }
 
-// writeIntervals writes what changes: new bodies, the ends of old intervals, and new intervals. next is the version above, 0
-// when there is none.
-func (tx *Tx) writeIntervals(ctx context.Context, env model.EnvironmentID, number, next int, intents []model.Intent, diff change) error {
+// writeIntervals writes what changes: new bodies, the ends of old intervals, and new intervals.
+func (tx *Tx) writeIntervals(ctx context.Context, v *newVersion) error {
 	until := untilFurther
-	if next != 0 {
-		until = next
+	if v.next != 0 {
+		until = v.next
 	}
 	var rows intervalColumns
-	bodies := sqlgen.InsertBodiesParams{Environment: env.UUID}
+	bodies := sqlgen.InsertBodiesParams{Environment: v.env.UUID}
 	agents := map[string]struct{}{}
-	written := make(map[bodyKey]struct{}, len(diff.put))
-	for _, i := range diff.put {
-		in := &intents[i]
+	written := make(map[bodyKey]struct{}, len(v.put))
+	for _, i := range v.put {
+		in := &v.intents[i]
 		typ, agent, value, ok := splitID(in.Resource)
 		if !ok || strings.Contains(string(in.Resource), requiresSeparator) || text(string(in.Resource)) != string(in.Resource) {
 			return fmt.Errorf("resource id %q is not of the form ns::Type[agent,attribute=value]: %w", in.Resource, model.ErrInvalid)
@@ -266,7 +334,7 @@ func (tx *Tx) writeIntervals(ctx context.Context, env model.EnvironmentID, numbe
 		rows.values = append(rows.values, value)
 		rows.hashes = append(rows.hashes, in.AttributeHash)
 		rows.bodies = append(rows.bodies, body[:])
-		rows.blocked = append(rows.blocked, in.Blocked)
+		rows.blocked = append(rows.blocked, v.blocked[i])
 		rows.untils = append(rows.untils, int32Of(until))
 		agents[agent] = struct{}{}
 		if _, twice := written[body]; twice {
@@ -284,20 +352,20 @@ func (tx *Tx) writeIntervals(ctx context.Context, env model.EnvironmentID, numbe
 			return err
 		}
 	}
-	if old := len(diff.put) - diff.added + len(diff.removed); old > 0 {
-		touched := append(slices.Clone(rows.ids), strs[string](diff.removed)...)
-		beyond, err := tx.intervalsBeyond(ctx, env, number, next, touched)
+	if old := len(v.put) - v.added + len(v.removed); old > 0 {
+		touched := append(slices.Clone(rows.ids), strs[string](v.removed)...)
+		beyond, err := tx.intervalsBeyond(ctx, v, touched)
 		if err != nil {
 			return err
 		}
-		if err := tx.CloseIntervals(ctx, int32Of(number), env.UUID, touched); err != nil {
+		if err := tx.CloseIntervals(ctx, int32Of(v.number), v.env.UUID, touched); err != nil {
 			return err
 		}
-		if err := beyond.insert(ctx, tx, env, next); err != nil {
+		if err := beyond.insert(ctx, tx, v.env, v.next); err != nil {
 			return err
 		}
 	}
-	if err := rows.insert(ctx, tx, env, number); err != nil {
+	if err := rows.insert(ctx, tx, v.env, v.number); err != nil {
 		return err
 	}
 	names := make([]string, 0, len(agents))
@@ -308,20 +376,20 @@ func (tx *Tx) writeIntervals(ctx context.Context, env model.EnvironmentID, numbe
 	if len(names) == 0 {
 		return nil
 	}
-	made, err := tx.EnsureAgents(ctx, env.UUID, names)
+	made, err := tx.EnsureAgents(ctx, v.env.UUID, names)
 	if made > 0 {
-		tx.hint(model.TopicAgentChanged, env, "")
+		tx.hint(model.TopicAgentChanged, v.env, "")
 	}
 	return err
 }
 
 // intervalsBeyond are the parts of intervals, which are about to be cut at number, that later versions go on to have.
-func (tx *Tx) intervalsBeyond(ctx context.Context, env model.EnvironmentID, number, next int, ids []string) (intervalColumns, error) {
+func (tx *Tx) intervalsBeyond(ctx context.Context, v *newVersion, ids []string) (intervalColumns, error) {
 	var c intervalColumns
-	if next == 0 {
+	if v.next == 0 {
 		return c, nil
 	}
-	rows, err := tx.IntervalsBeyond(ctx, sqlgen.IntervalsBeyondParams{Environment: env.UUID, Ids: ids, Number: int32Of(number), Next: int32Of(next)})
+	rows, err := tx.IntervalsBeyond(ctx, sqlgen.IntervalsBeyondParams{Environment: v.env.UUID, Ids: ids, Number: int32Of(v.number), Next: int32Of(v.next)})
 	if err != nil {
 		return c, err
 	}
@@ -339,19 +407,29 @@ func (tx *Tx) intervalsBeyond(ctx context.Context, env model.EnvironmentID, numb
 }
 
 // writeVersion writes the version's own row, its unknowns and files, and the action that says it was stored.
-func (tx *Tx) writeVersion(ctx context.Context, env model.EnvironmentID, number int, state model.DesiredState, diff change, undeployable, blocked []model.ResourceID, now time.Time) error {
+func (tx *Tx) writeVersion(ctx context.Context, v *newVersion, state model.DesiredState, now time.Time) error {
+	env, number := v.env, v.number
+	undeployable, blocked := []string{}, []string{}
+	for i := range v.intents {
+		switch {
+		case v.intents[i].Undefined:
+			undeployable = append(undeployable, string(v.intents[i].Resource))
+		case v.blocked[i]:
+			blocked = append(blocked, string(v.intents[i].Resource))
+		}
+	}
 	metadata, err := encode(state.Metadata, "{}")
 	if err != nil {
 		return err
 	}
 	rev := state.Revision
 	if err := tx.InsertVersion(ctx, sqlgen.InsertVersionParams{
-		Environment: env.UUID, Number: int32Of(number), CreatedAt: now, Resources: int32Of(len(state.Intents)), Added: int32Of(diff.added),
-		Changed: int32Of(len(diff.put) - diff.added), Removed: int32Of(len(diff.removed)), Digest: text(state.Digest), Metadata: metadata,
+		Environment: env.UUID, Number: int32Of(number), CreatedAt: now, Resources: int32Of(len(state.Intents)), Added: int32Of(v.added),
+		Changed: int32Of(len(v.put) - v.added), Removed: int32Of(len(v.removed)), Digest: text(state.Digest), Metadata: metadata,
 		Job: uuidOrNil(state.Job.UUID), RevisionRepository: string(rev.Repository), RevisionRef: text(rev.Ref), RevisionCommit: text(rev.Commit),
 		RevisionAuthor: text(rev.Author), RevisionMessage: text(rev.Message), RevisionCommittedAt: timeOrNil(rev.CommittedAt),
-		Trace: text(string(state.Trace)), ResourceSets: strs[string](state.ResourceSets), Undeployable: strs[string](undeployable),
-		Blocked: strs[string](blocked),
+		Trace: text(string(state.Trace)), ResourceSets: strs[string](state.ResourceSets), Undeployable: undeployable,
+		Blocked: blocked,
 	}); err != nil {
 		return err
 	}
@@ -427,7 +505,7 @@ func (tx *Tx) release(ctx context.Context, env model.EnvironmentID, number int, 
 			return err
 		}
 	}
-	tx.hint(model.TopicVersionReleased, env, fmt.Sprint(number))
+	tx.hint(model.TopicVersionReleased, env, strconv.Itoa(number))
 	tx.hint(model.TopicResourceChanged, env, "")
 	return nil
 }
@@ -494,7 +572,7 @@ func (tx *Tx) deleteVersion(ctx context.Context, env model.EnvironmentID, number
 	if _, err := tx.DropForgottenStates(ctx, env.UUID); err != nil {
 		return err
 	}
-	tx.hint(model.TopicVersionStored, env, fmt.Sprint(number))
+	tx.hint(model.TopicVersionStored, env, strconv.Itoa(number))
 	return nil
 }
 

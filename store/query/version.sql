@@ -23,7 +23,8 @@ VALUES (@environment, @number, @created_at, @resources, @added, @changed, @remov
 -- The resources of a version with what identifies their content, to find what a new version changes.
 -- name: VersionFingerprints :many
 SELECT resource_id, body, blocked FROM resource_interval
-WHERE environment = @environment AND until_version > @number::integer AND from_version <= @number::integer;
+WHERE environment = @environment AND until_version > @number::integer AND from_version <= @number::integer
+ORDER BY resource_id;
 
 -- requires travel joined by the unit separator: arrays of arrays of different lengths do not exist in SQL.
 -- name: InsertBodies :exec
@@ -37,12 +38,15 @@ ON CONFLICT (environment, hash) DO NOTHING;
 -- These are the parts beyond.
 -- name: IntervalsBeyond :many
 SELECT resource_id, until_version, type, agent, value, attribute_hash, body, blocked FROM resource_interval
-WHERE environment = @environment AND resource_id = ANY(@ids::text[]) AND from_version < @number::integer AND until_version > @next::integer
+WHERE environment = @environment AND resource_id = ANY(@ids::text[]) AND from_version + 0 < @number::integer
+  AND until_version + 0 > @next::integer
 ORDER BY resource_id;
 
+-- "+ 0" keeps the planner from walking the index of ends, where every row of the version is.
 -- name: CloseIntervals :exec
 UPDATE resource_interval i SET until_version = @number::integer
-WHERE i.environment = @environment AND i.resource_id = ANY(@ids::text[]) AND i.from_version < @number::integer AND i.until_version > @number::integer;
+WHERE i.environment = @environment AND i.resource_id = ANY(@ids::text[]) AND i.from_version + 0 < @number::integer
+  AND i.until_version + 0 > @number::integer;
 
 -- name: InsertIntervals :exec
 INSERT INTO resource_interval (environment, resource_id, from_version, until_version, type, agent, value, attribute_hash, body, blocked)

@@ -40,9 +40,11 @@ func (q *Queries) AgentsOfVersion(ctx context.Context, environment uuid.UUID, nu
 
 const closeIntervals = `-- name: CloseIntervals :exec
 UPDATE resource_interval i SET until_version = $1::integer
-WHERE i.environment = $2 AND i.resource_id = ANY($3::text[]) AND i.from_version < $1::integer AND i.until_version > $1::integer
+WHERE i.environment = $2 AND i.resource_id = ANY($3::text[]) AND i.from_version + 0 < $1::integer
+  AND i.until_version + 0 > $1::integer
 `
 
+// "+ 0" keeps the planner from walking the index of ends, where every row of the version is.
 func (q *Queries) CloseIntervals(ctx context.Context, number int32, environment uuid.UUID, ids []string) error {
 	_, err := q.db.Exec(ctx, closeIntervals, number, environment, ids)
 	return err
@@ -630,7 +632,8 @@ func (q *Queries) IntervalsBegun(ctx context.Context, environment uuid.UUID, low
 
 const intervalsBeyond = `-- name: IntervalsBeyond :many
 SELECT resource_id, until_version, type, agent, value, attribute_hash, body, blocked FROM resource_interval
-WHERE environment = $1 AND resource_id = ANY($2::text[]) AND from_version < $3::integer AND until_version > $4::integer
+WHERE environment = $1 AND resource_id = ANY($2::text[]) AND from_version + 0 < $3::integer
+  AND until_version + 0 > $4::integer
 ORDER BY resource_id
 `
 
@@ -880,6 +883,7 @@ func (q *Queries) StoredFiles(ctx context.Context, hashes []string) ([]string, e
 const versionFingerprints = `-- name: VersionFingerprints :many
 SELECT resource_id, body, blocked FROM resource_interval
 WHERE environment = $1 AND until_version > $2::integer AND from_version <= $2::integer
+ORDER BY resource_id
 `
 
 type VersionFingerprintsRow struct {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,7 +137,7 @@ func Intents(t testing.TB, lines ...string) []model.Intent {
 	return out
 }
 
-// Many makes n intents on ten agents, each requiring the one before it on its agent; those whose index is changed have
+// Many makes n intents on ten agents, sorted as an export is, each requiring the one before it on its agent; those whose index is changed have
 // another content.
 func Many(t testing.TB, n int, changed func(i int) bool) []model.Intent {
 	t.Helper()
@@ -165,5 +166,6 @@ func Many(t testing.TB, n int, changed func(i int) bool) []model.Intent {
 			t.Fatalf("storetest: %v", err)
 		}
 	}
+	slices.SortFunc(out, func(a, b model.Intent) int { return strings.Compare(string(a.Resource), string(b.Resource)) })
 	return out
 }
