@@ -183,6 +183,11 @@ func (h *Hub) Run(ctx context.Context) error {
 	defer cancelLanes()
 	h.mu.Lock()
 	h.running, h.laneCtx = true, lanes
+	for _, e := range h.envs {
+		if e.child != nil {
+			e.child.start()
+		}
+	}
 	h.mu.Unlock()
 
 	<-ctx.Done()

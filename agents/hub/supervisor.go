@@ -107,8 +107,8 @@ func (h *Hub) EnsureAgents(ctx context.Context, env model.EnvironmentID, names [
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stopped || !h.running {
-		return fmt.Errorf("starting agents: the server is starting or stopping: %w", model.ErrUnavailable)
+	if h.stopped {
+		return fmt.Errorf("starting agents: the server is stopping: %w", model.ErrUnavailable)
 	}
 	for _, n := range missing {
 		if !e.external[n] {
@@ -117,7 +117,9 @@ func (h *Hub) EnsureAgents(ctx context.Context, env model.EnvironmentID, names [
 	}
 	if e.child == nil {
 		e.child = c
-		c.start()
+		if h.running { // otherwise Run starts it
+			c.start()
+		}
 	}
 	e.sendHost()
 	return nil
@@ -129,7 +131,9 @@ func (h *Hub) StopAgents(ctx context.Context, env model.EnvironmentID) error {
 	e := h.envs[env]
 	var c *child
 	if e != nil {
-		c = e.child
+		if e.child != nil && e.child.started {
+			c = e.child
+		}
 		e.child = nil
 		clear(e.hosted)
 	}
@@ -175,6 +179,8 @@ type child struct {
 	stopping    chan struct{}
 	once        sync.Once
 	done        chan struct{}
+	// started is guarded by Hub.mu.
+	started bool
 }
 
 func newChild(cfg Autostart, env model.EnvironmentID, credentials Credentials, log *slog.Logger) (*child, error) {
@@ -213,7 +219,9 @@ func childEnvironment(env []string) []string {
 	})
 }
 
+// start begins to supervise. The hub's lock must be held.
 func (c *child) start() {
+	c.started = true
 	go func() {
 		defer close(c.done)
 		c.supervise()

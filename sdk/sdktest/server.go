@@ -237,6 +237,17 @@ func (s *Server) AddOneTimeToken(token model.Secret) {
 	s.tokens[token.Reveal()] = true
 }
 
+// Tokens returns the tokens that were issued.
+func (s *Server) Tokens() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tokens := make([]string, 0, len(s.tokens))
+	for token := range s.tokens {
+		tokens = append(tokens, token)
+	}
+	return tokens
+}
+
 // Release sets the released desired state and tells the hub.
 func (s *Server) Release(version int, intents ...model.Intent) {
 	s.mu.Lock()
@@ -259,6 +270,12 @@ func (s *Server) Status(name model.AgentName) model.AgentStatus {
 	defer s.mu.Unlock()
 	return s.statuses[name]
 }
+
+// StatusLocked returns the same; for conditions of Await.
+func (s *Server) StatusLocked(name model.AgentName) model.AgentStatus { return s.statuses[name] }
+
+// SessionLocked returns a session as it was stored last; for conditions of Await.
+func (s *Server) SessionLocked(id string) model.AgentSession { return s.sessions[id] }
 
 // Report implements [hub.Sink].
 func (s *Server) Report(_ context.Context, r model.Result) error {
