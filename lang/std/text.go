@@ -124,125 +124,46 @@ func quoteArgument(s string) string {
 	return b.String()
 }
 
-// formatter carries out Python's str.format.
-type formatter struct {
-	args   []value.Value
-	kwargs *value.Dict
-	next   int
-	manual bool
-	auto   bool
-}
-
+// format is Python's str.format.
 func format(_ value.Context, a []value.Value) (value.Value, error) {
-	kwargs, _ := a[2].(*value.Dict)
-	if kwargs == nil {
-		kwargs = &value.Dict{}
+	args, kwargs := items(a[1]), value.NewDict(0)
+	if d, ok := a[2].(*value.Dict); ok {
+		kwargs = d
 	}
-	f := &formatter{args: items(a[1]), kwargs: kwargs}
-	s, err := f.run(text(a[0]), 2)
+	s, err := value.FormatText(text(a[0]), func(name string, index int) (value.Value, error) {
+		if name != "" {
+			v, ok := kwargs.Get(name)
+			if !ok {
+				return nil, errors.New(value.StringRepr(name))
+			}
+			return known(v)
+		}
+		if index >= len(args) {
+			return nil, value.IndexRange(index)
+		}
+		return known(args[index])
+	}, func(v value.Value, name string, item bool) (value.Value, error) {
+		next, err := attributeOrElement(v, name, item)
+		if err != nil {
+			return nil, err
+		}
+		return known(next)
+	}, formatValue)
 	return value.String(s), err
 }
 
-func (f *formatter) run(s string, depth int) (string, error) {
-	if depth < 0 {
-		return "", errors.New("Max string recursion exceeded")
+func attributeOrElement(v value.Value, name string, item bool) (value.Value, error) {
+	if item {
+		return element(v, name)
 	}
-	var b strings.Builder
-	for s != "" {
-		i := strings.IndexAny(s, "{}")
-		if i < 0 {
-			b.WriteString(s)
-			break
-		}
-		b.WriteString(s[:i])
-		c := s[i]
-		if i+1 < len(s) && s[i+1] == c {
-			b.WriteByte(c)
-			s = s[i+2:]
-			continue
-		}
-		if c == '}' {
-			return "", errors.New("Single '}' encountered in format string")
-		}
-		field, rest, ok := cutField(s[i+1:])
-		if !ok {
-			if s[i+1:] == "" {
-				return "", errors.New("Single '{' encountered in format string")
-			}
-			return "", errors.New("expected '}' before end of string")
-		}
-		one, err := f.field(field, depth)
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(one)
-		s = rest
-	}
-	return b.String(), nil
+	return attribute(v, name)
 }
 
-// cutField splits s at the brace that ends the field at its start. Braces within square brackets belong to the key.
-func cutField(s string) (field, rest string, ok bool) {
-	depth, bracket := 1, false
-	for i := range len(s) {
-		switch s[i] {
-		case '[':
-			bracket = true
-		case ']':
-			bracket = false
-		case '{':
-			depth++
-		case '}':
-			if bracket && strings.Contains(s[i:], "]") {
-				continue
-			}
-			if depth--; depth == 0 {
-				return s[:i], s[i+1:], true
-			}
-		}
-	}
-	return "", "", false
-}
-
-func (f *formatter) field(field string, depth int) (string, error) {
-	name, conv, spec := field, byte(0), ""
-	bracket := false
-	for i := range len(field) {
-		if field[i] == '[' {
-			bracket = true
-		} else if field[i] == ']' {
-			bracket = false
-		}
-		if bracket || field[i] != '!' && field[i] != ':' {
-			continue
-		}
-		name = field[:i]
-		rest := field[i:]
-		if rest[0] == '!' {
-			switch {
-			case len(rest) < 2:
-				return "", errors.New("unmatched '{' in format spec")
-			case len(rest) > 2 && rest[2] != ':':
-				return "", errors.New("expected ':' after conversion specifier")
-			}
-			conv = rest[1]
-			rest = rest[2:]
-		}
-		spec = strings.TrimPrefix(rest, ":")
-		break
-	}
-	v, err := f.lookup(name)
-	if err != nil {
-		return "", err
-	}
-	if strings.ContainsAny(spec, "{}") {
-		if spec, err = f.run(spec, depth-1); err != nil {
-			return "", err
-		}
-	}
-	switch x := v.(type) {
+// formatValue formats a value as a plugin in Python sees it.
+func formatValue(v value.Value, conv byte, spec string) (string, error) {
+	switch v.(type) {
 	case *value.List, *value.Dict, value.Instance, value.Null:
-		shown := value.String(value.PrintForm(x))
+		shown := value.String(value.PrintForm(v))
 		switch {
 		case conv != 0:
 			return value.FormatSpec(shown, 's', spec)
@@ -252,79 +173,6 @@ func (f *formatter) field(field string, depth int) (string, error) {
 		return "", errors.New("unsupported format string passed to " + value.TypeName(v) + ".__format__")
 	}
 	return value.FormatSpec(v, conv, spec)
-}
-
-// lookup finds the value of a field name: an argument, then attributes and keys.
-func (f *formatter) lookup(name string) (value.Value, error) {
-	end := strings.IndexAny(name, ".[")
-	if end < 0 {
-		end = len(name)
-	}
-	v, err := f.argument(name[:end])
-	if err != nil {
-		return nil, err
-	}
-	for rest := name[end:]; rest != ""; {
-		if v, err = known(v); err != nil {
-			return nil, err
-		}
-		if rest[0] == '.' {
-			stop := strings.IndexAny(rest[1:], ".[") + 1
-			if stop == 0 {
-				stop = len(rest)
-			}
-			if stop == 1 {
-				return nil, errors.New("Empty attribute in format string")
-			}
-			if v, err = attribute(v, rest[1:stop]); err != nil {
-				return nil, err
-			}
-			rest = rest[stop:]
-			continue
-		}
-		stop := strings.IndexByte(rest, ']')
-		switch {
-		case rest[0] != '[':
-			return nil, errors.New("Only '.' or '[' may follow ']' in format field specifier")
-		case stop < 0:
-			return nil, errors.New("Missing ']' in format string")
-		case stop == 1:
-			return nil, errors.New("Empty attribute in format string")
-		}
-		if v, err = element(v, rest[1:stop]); err != nil {
-			return nil, err
-		}
-		rest = rest[stop+1:]
-	}
-	return known(v)
-}
-
-func (f *formatter) argument(name string) (value.Value, error) {
-	index, err := strconv.Atoi(name)
-	switch {
-	case name == "":
-		if f.manual {
-			return nil, errors.New("cannot switch from manual field specification to automatic field numbering")
-		}
-		f.auto = true
-		index = f.next
-		f.next++
-	case err != nil || index < 0:
-		v, ok := f.kwargs.Get(name)
-		if !ok {
-			return nil, errors.New(value.StringRepr(name))
-		}
-		return v, nil
-	default:
-		if f.auto {
-			return nil, errors.New("cannot switch from automatic field numbering to manual field specification")
-		}
-		f.manual = true
-	}
-	if index >= len(f.args) {
-		return nil, fmt.Errorf("Replacement index %d out of range for positional args tuple", index)
-	}
-	return f.args[index], nil
 }
 
 // element reads v[key].
