@@ -80,8 +80,11 @@ func newRootCommand() *cobra.Command {
 
 // commands lists the subcommands in the order of the help.
 func commands(g *globals) []*cobra.Command {
+	agent := newAgentCommand(g)
+	agent.AddCommand(agentCommands(g)...)
 	return []*cobra.Command{
 		newCompileCommand(),
+		agent,
 		newStatusCommand(g),
 		newProjectCommand(g),
 		newEnvironmentCommand(g),

@@ -21,7 +21,7 @@ function TokenDialog({ environment, onClose }: { environment: string; onClose: (
   const issue = useMutation({
     mutationFn: async () => (await call<Envelope<IssuedToken>>('POST', '/api/v3/agent-token', { environment, body: { description: 'Made in the console', one_time: true } })).data,
   });
-  const command = issue.data ? `intendant agent --server ${location.origin} --environment ${environment} --token-file - --name "$(hostname)" <<< '${issue.data.token}'` : '';
+  const command = issue.data ? `intendant agent --server ${location.origin} --environment ${environment} --name "$(hostname)" --enroll - <<< '${issue.data.token}'` : '';
   return (
     <Dialog title={text.agents.token} onClose={onClose}>
       <p>{text.agents.tokenHint}</p>
