@@ -197,6 +197,23 @@ func TestAutostartLeavesOthersAgentsAlone(t *testing.T) {
 	}
 }
 
+func TestAutostartRemembersOthersAgents(t *testing.T) {
+	t.Parallel()
+	s, _ := autostarting(t, nil)
+	if err := s.SaveSession(t.Context(), model.AgentSession{
+		ID: "earlier", Environment: s.Environment, Process: "p", Agents: one, LostAt: time.Unix(1, 0),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Hub.EnsureAgents(t.Context(), s.Environment, []model.AgentName{"one", "two"}); err != nil {
+		t.Fatalf("EnsureAgents() = %v", err)
+	}
+	s.AwaitUp(t, "two", 1)
+	if got := s.Hub.Agents(s.Environment); len(got) != 1 || got[0] != "two" {
+		t.Errorf("Agents() = %v, want two alone", got)
+	}
+}
+
 func TestStateDirectoryIsForOneProcess(t *testing.T) {
 	t.Parallel()
 	s := sdktest.NewServer(t)

@@ -310,3 +310,19 @@ func TestRepairWithoutTheServer(t *testing.T) {
 		t.Errorf("order was %v, want the requirement first", sequence[:2])
 	}
 }
+
+func TestAgentsLookForTheOwner(t *testing.T) {
+	t.Parallel()
+	var elsewhere atomic.Bool
+	s := sdktest.NewServer(t, func(cfg *hub.Config) {
+		cfg.Elsewhere = func(model.EnvironmentID) bool { return elsewhere.Load() }
+		cfg.RefreshInterval = 10 * time.Millisecond
+		cfg.ResumeWindow = 20 * time.Millisecond
+	})
+	s.StartAgent(t, registryOf(t, noop), one)
+	s.AwaitUp(t, "one", 1)
+	elsewhere.Store(true)
+	s.AwaitDown(t, "one", 1)
+	elsewhere.Store(false)
+	s.AwaitUp(t, "one", 2)
+}

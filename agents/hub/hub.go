@@ -40,6 +40,9 @@ type Config struct {
 	RepairInterval func(ctx context.Context, env model.EnvironmentID) (string, error)
 	// Live, when set, is handed the log lines of running tasks. It must not block.
 	Live func(env model.EnvironmentID, task model.TaskID, resource model.ResourceID, lines []model.LogLine)
+	// Elsewhere, when set, tells that another server owns an environment: agents are then asked to look for that one. It must
+	// not block.
+	Elsewhere func(env model.EnvironmentID) bool
 	// Server names this server in sessions and to agents. Defaults to the host name.
 	Server string
 	// ResumeWindow is how long a session outlives its connection. Defaults to 15 seconds.
@@ -96,7 +99,9 @@ type environment struct {
 	hosted map[model.AgentName]bool
 	// external are names that other processes have offered: the server's own never takes them.
 	external map[model.AgentName]bool
-	child    *child
+	// remembered says that external has the names of earlier sessions too.
+	remembered bool
+	child      *child
 }
 
 // agent is one agent name of an environment.
@@ -260,9 +265,28 @@ func (h *Hub) listen(ctx context.Context, hints <-chan model.Hint) {
 			}
 		case <-tick.C:
 			for _, env := range h.connected() {
+				if h.elsewhere(env) {
+					h.dismiss(env)
+					continue
+				}
 				h.markStale(env)
 				h.refreshPaused(ctx, env)
 			}
+		}
+	}
+}
+
+func (h *Hub) elsewhere(env model.EnvironmentID) bool {
+	return h.cfg.Elsewhere != nil && h.cfg.Elsewhere(env)
+}
+
+// dismiss asks the agents of an environment that another server owns to go there.
+func (h *Hub) dismiss(env model.EnvironmentID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.envs[env].sessions {
+		if s.link != nil {
+			s.link.end(wire.CodeUnavailable, "another server owns the environment")
 		}
 	}
 }

@@ -156,6 +156,9 @@ func (h *Hub) greet(ctx context.Context, env model.EnvironmentID, l *link) (*ses
 		return nil, fmt.Errorf("the agent speaks protocol %d, this server needs %d or later; upgrade the agent: %w",
 			hello.Protocol, wire.MinVersion, model.ErrInvalid)
 	}
+	if h.elsewhere(env) {
+		return nil, fmt.Errorf("another server owns the environment; connect again to find it: %w", model.ErrUnavailable)
+	}
 	paused, err := h.cfg.Registry.PausedAgents(ctx, env)
 	if err != nil {
 		return nil, fmt.Errorf("reading paused agents: %w", err)

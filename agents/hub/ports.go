@@ -37,3 +37,10 @@ type Registry interface {
 	// Subscribe delivers hints of the given topics until ctx ends; the channel is then closed.
 	Subscribe(ctx context.Context, topics ...model.Topic) <-chan model.Hint
 }
+
+// SessionLister is implemented by a [Registry] that can tell which processes have offered agents before. The hub then never
+// takes a name for the server's own process that was offered by another one, also not after a restart.
+type SessionLister interface {
+	// AgentSessions lists sessions of an environment, newest first; expired includes those that have ended.
+	AgentSessions(ctx context.Context, env model.EnvironmentID, expired bool, limit int) ([]model.AgentSession, error)
+}

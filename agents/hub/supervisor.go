@@ -78,6 +78,9 @@ func (h *Hub) EnsureAgents(ctx context.Context, env model.EnvironmentID, names [
 	if h.cfg.Autostart == nil {
 		return nil
 	}
+	if err := h.remember(ctx, env); err != nil {
+		return err
+	}
 	h.mu.Lock()
 	e := h.environment(env)
 	var missing []model.AgentName
@@ -122,6 +125,37 @@ func (h *Hub) EnsureAgents(ctx context.Context, env model.EnvironmentID, names [
 		}
 	}
 	e.sendHost()
+	return nil
+}
+
+// rememberedSessions is the number of an environment's newest sessions that are searched for names of other processes.
+const rememberedSessions = 1000
+
+// remember learns, once, which names other processes have offered before this server started.
+func (h *Hub) remember(ctx context.Context, env model.EnvironmentID) error {
+	lister, ok := h.cfg.Registry.(SessionLister)
+	h.mu.Lock()
+	done := h.environment(env).remembered
+	h.mu.Unlock()
+	if !ok || done {
+		return nil
+	}
+	sessions, err := lister.AgentSessions(ctx, env, true, rememberedSessions)
+	if err != nil {
+		return fmt.Errorf("reading earlier sessions of agents: %w", err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.environment(env)
+	e.remembered = true
+	for _, s := range sessions {
+		if s.Autostarted {
+			continue
+		}
+		for _, name := range s.Agents {
+			e.external[name] = true
+		}
+	}
 	return nil
 }
 

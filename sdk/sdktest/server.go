@@ -350,6 +350,19 @@ func (s *Server) SaveAgents(_ context.Context, statuses []model.AgentStatus) err
 // ExpireSessions implements [hub.Registry].
 func (s *Server) ExpireSessions(context.Context, string) error { return nil }
 
+// AgentSessions implements [hub.SessionLister].
+func (s *Server) AgentSessions(_ context.Context, _ model.EnvironmentID, expired bool, limit int) ([]model.AgentSession, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var sessions []model.AgentSession
+	for _, session := range s.sessions {
+		if (expired || session.LostAt.IsZero()) && len(sessions) < limit {
+			sessions = append(sessions, session)
+		}
+	}
+	return sessions, nil
+}
+
 // File implements [hub.Registry].
 func (s *Server) File(_ context.Context, hash string) ([]byte, error) {
 	s.mu.Lock()
@@ -478,6 +491,7 @@ func (s *Server) NewTask(kind model.TaskKind, i model.Intent) model.Task {
 }
 
 var (
-	_ hub.Registry = (*Server)(nil)
-	_ hub.Sink     = (*Server)(nil)
+	_ hub.Registry      = (*Server)(nil)
+	_ hub.SessionLister = (*Server)(nil)
+	_ hub.Sink          = (*Server)(nil)
 )
