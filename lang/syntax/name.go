@@ -100,7 +100,23 @@ func followsClass(k kind) bool {
 
 // followsExpr reports whether a token may follow an expression anywhere in the language.
 func followsExpr(k kind) bool {
-	return k != tDot && k != tSep && k != tAssign && k != tPlusEq && k != tRel
+	switch k {
+	case tDot, tSep, tAssign, tPlusEq, tRel, tAs, tDefined, tDict, tExtends, tIs, tMatching, tParents, tUndef, tUsing, tWhen:
+		return false
+	default:
+		return true
+	}
+}
+
+// followsStmt reports whether a token may follow a statement: it starts another one or ends a block.
+func followsStmt(k kind) bool {
+	switch k {
+	case tRparen, tRbrack, tRbrace, tComma, tColon, tQuestion, tStar, tSlash, tPercent, tPow, tPlus, tMinus, tEq, tNe, tLt, tLe, tGt, tGe,
+		tAnd, tOr, tIn:
+		return false
+	default:
+		return followsExpr(k)
+	}
 }
 
 // badNamespace complains about a namespace that is separated with dots, and stops the statement.

@@ -147,10 +147,15 @@ func (p *parser) attribute() *Attribute {
 	case p.tok.kind == tID:
 		a.Name = p.declared(tID)
 	case p.tok.kind == tCID && !isDict:
-		p.report("ParserException", p.spanOf(p.tok), "Syntax error: Invalid identifier: attribute names must start with a lower case character").
-			Hint = "an attribute can not have an entity as its type; define a relation for that"
 		a.Name = p.nameOf(p.tok)
 		p.next()
+		switch p.tok.kind {
+		case tID, tDict, tEnd, tAssign:
+		default:
+			p.unexpected()
+		}
+		p.report("ParserException", a.Name.Span(), "Syntax error: Invalid identifier: attribute names must start with a lower case character").
+			Hint = "an attribute can not have an entity as its type; define a relation for that"
 	default:
 		p.unexpected()
 	}
@@ -348,7 +353,7 @@ func (p *parser) assign(ref Ref) Stmt {
 	s.Target, s.Op, s.Append = ref, p.pos(), p.tok.kind == tPlusEq
 	p.next()
 	s.Value = p.expr()
-	if v, ok := ref.(*VarRef); ok {
+	if v, ok := ref.(*VarRef); ok && followsStmt(p.tok.kind) {
 		if s.Append {
 			p.report("ParserException", v.Name.Span(), "Syntax error: Can not perform += on variable %s", v.Name.Text).
 				Hint = "only relations can be added to, such as " + v.Name.Text + ".relation += value"
