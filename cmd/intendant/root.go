@@ -83,6 +83,7 @@ func commands(g *globals) []*cobra.Command {
 	agent := newAgentCommand(g)
 	agent.AddCommand(agentCommands(g)...)
 	return []*cobra.Command{
+		newServerCommand(g),
 		newCompileCommand(),
 		agent,
 		newStatusCommand(g),

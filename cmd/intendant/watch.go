@@ -184,7 +184,7 @@ func newStatusCommand(g *globals) *cobra.Command {
 					return err
 				}
 			}
-			st, err := api.Data[api.ServerStatus](cmd.Context(), s.Client, http.MethodGet, "/api/v2/serverstatus", nil, nil)
+			st, err := api.Data[api.ServerStatus](cmd.Context(), s.Client, http.MethodGet, "/api/v1/serverstatus", nil, nil)
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import { Value } from '../../ui/value';
 export function ServerPage(): ReactElement {
   const status = useQuery({
     queryKey: ['server'],
-    queryFn: async ({ signal }) => (await call<Envelope<ServerStatus>>('GET', '/api/v2/serverstatus', { signal })).data,
+    queryFn: async ({ signal }) => (await call<Envelope<ServerStatus>>('GET', '/api/v1/serverstatus', { signal })).data,
     refetchInterval: 10_000,
   });
   return (

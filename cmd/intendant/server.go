@@ -1,0 +1,326 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/robfig/cron/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/intendant/intendant/agents/hub"
+	"github.com/intendant/intendant/compilerd"
+	"github.com/intendant/intendant/config"
+	"github.com/intendant/intendant/gitsync"
+	"github.com/intendant/intendant/model"
+	"github.com/intendant/intendant/scheduler"
+	"github.com/intendant/intendant/scheduler/engine"
+	"github.com/intendant/intendant/server"
+	"github.com/intendant/intendant/store"
+	"github.com/intendant/intendant/store/embedded"
+	"github.com/intendant/intendant/web"
+)
+
+func newServerCommand(g *globals) *cobra.Command {
+	var port, address, stateDir string
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "Run the server: API, console, compiler, scheduler and, unless told otherwise, PostgreSQL and agents",
+		Long: `Run the server. Without any setting it listens on 127.0.0.1:8888, keeps its data in the state directory
+(intendant config shows which) and starts a PostgreSQL of its own there.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags := map[string]string{}
+			for name, value := range map[string]string{"server.bind-port": port, "server.bind-address": address, "config.state-dir": stateDir} {
+				if value != "" {
+					flags[name] = value
+				}
+			}
+			c, err := g.load(flags)
+			if err != nil {
+				return err
+			}
+			return runServer(cmd.Context(), c, g.logger(c, os.Stderr))
+		},
+	}
+	cmd.Flags().StringVar(&port, "port", "", "port to listen on (server.bind-port)")
+	cmd.Flags().StringVar(&address, "address", "", "address to listen on (server.bind-address)")
+	cmd.Flags().StringVar(&stateDir, "state-dir", "", "directory for everything that the server keeps (config.state-dir)")
+	return cmd
+}
+
+// stopTimeout bounds how long the database may take to stop at the end.
+const stopTimeout = 30 * time.Second
+
+// runServer composes the server and runs it until ctx ends.
+func runServer(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
+	for _, w := range c.Warnings {
+		log.Warn("configuration", "problem", w)
+	}
+	stateDir, err := filepath.Abs(c.String("config", "state-dir"))
+	if err != nil {
+		return fmt.Errorf("resolving the state directory: %w", err)
+	}
+	if err := os.MkdirAll(stateDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's account must pass through; what lies in it is closed
+		return fmt.Errorf("creating the state directory: %w", err)
+	}
+	id, unlock, err := lockState(stateDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	key, err := masterKey(c, stateDir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	dbURL := databaseURL(c)
+	if dbURL == "" {
+		pg, startErr := startDatabase(ctx, c, stateDir, log)
+		if startErr != nil {
+			return startErr
+		}
+		defer func() {
+			stop, done := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+			defer done()
+			err = errors.Join(err, pg.Stop(stop))
+		}()
+		dbURL = pg.URL(databaseName)
+		go func() { // ends with the database, which ends before runServer returns
+			<-pg.Done()
+			cancel(fmt.Errorf("the built-in PostgreSQL has ended: %w", errors.Join(pg.Err(), errDatabaseGone)))
+		}()
+	}
+	wait := max(c.Duration("database", "wait-time"), store.DefaultConnectTimeout)
+	st, err := store.Open(ctx, store.Config{URL: dbURL, MasterKey: key, Migrate: true, ConnectTimeout: wait, Logger: log.With("part", "store")})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+
+	s, err := compose(c, st, stateDir, id, log)
+	if err != nil {
+		return err
+	}
+	err = s.run(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, errDatabaseGone) {
+		err = errors.Join(cause, err)
+	}
+	return err
+}
+
+// errDatabaseGone ends the server when its database has ended by itself.
+var errDatabaseGone = errors.New("a supervisor should start the server again")
+
+// databaseName is the database of the built-in PostgreSQL.
+const databaseName = "intendant"
+
+// startDatabase brings up the built-in PostgreSQL.
+func startDatabase(ctx context.Context, c *config.Config, stateDir string, log *slog.Logger) (*embedded.Server, error) {
+	dir := c.String("database", "dir")
+	if dir == "" {
+		dir = filepath.Join(stateDir, "postgres")
+	}
+	begun := time.Now()
+	pg, err := embedded.Start(ctx, embedded.Config{Dir: dir, BinDir: c.String("database", "bin-dir"), Logger: log.With("part", "postgres")})
+	if err != nil {
+		return nil, err
+	}
+	if err := pg.EnsureDatabase(ctx, databaseName); err != nil {
+		stop, done := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer done()
+		return nil, errors.Join(err, pg.Stop(stop))
+	}
+	log.Info("the built-in PostgreSQL is up", "dir", dir, "took", time.Since(begun).Round(time.Millisecond))
+	return pg, nil
+}
+
+// databaseURL is the URL of the operator's own PostgreSQL; empty when there is none.
+func databaseURL(c *config.Config) string {
+	if u := c.String("database", "url"); u != "" {
+		return u
+	}
+	host := c.String("database", "host")
+	if host == "" {
+		return ""
+	}
+	u := url.URL{Scheme: "postgres", Host: net.JoinHostPort(host, c.String("database", "port")), Path: "/" + c.String("database", "name")}
+	if name, password := c.String("database", "username"), c.String("database", "password"); password != "" {
+		u.User = url.UserPassword(name, password)
+	} else {
+		u.User = url.User(name)
+	}
+	return u.String()
+}
+
+// parts are the running pieces of a server.
+type parts struct {
+	log       *slog.Logger
+	store     *store.Store
+	hub       *hub.Hub
+	git       *gitsync.Service
+	compiler  *compilerd.Service
+	scheduler *scheduler.Scheduler
+	server    *server.Server
+}
+
+// compose builds every part and plugs them together. Nothing runs yet.
+func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.Logger) (*parts, error) {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	owner := c.String("config", "node-name") + ":" + id
+	p := &parts{log: log, store: st}
+	part := func(name string) *slog.Logger { return log.With("part", name) }
+
+	scheme := "http"
+	if c.String("server", "ssl-cert-file") != "" {
+		scheme = "https"
+	}
+	local := c.String("server", "bind-address")
+	if ip := net.ParseIP(local); ip != nil && ip.IsUnspecified() {
+		local = "127.0.0.1"
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding the program itself: %w", err)
+	}
+	p.hub, err = hub.New(hub.Config{
+		Registry: st,
+		Autostart: &hub.Autostart{
+			Executable: executable,
+			URL:        scheme + "://" + net.JoinHostPort(local, c.String("server", "bind-port")),
+			StateDir:   filepath.Join(stateDir, "agents"),
+			Names:      autostartNames(st),
+		},
+		RepairInterval: func(ctx context.Context, env model.EnvironmentID) (string, error) {
+			e, err := st.Environment(ctx, env)
+			if err != nil {
+				return "", err
+			}
+			return model.ParseSettings(e.Settings).RepairInterval, nil
+		},
+		Server: owner,
+		Logger: part("hub"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.scheduler, err = scheduler.New(scheduler.Config{
+		Store: st, Dispatcher: p.hub, Owner: owner, Logger: part("scheduler"), Registerer: reg,
+		Engine: engine.Config{TaskDeadline: c.Duration("agent", "task-timeout"), TasksPerAgent: c.Int("agent", "parallelism")},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.hub.SetSink(p.scheduler)
+	p.git, err = gitsync.New(gitsync.Config{
+		Dir: filepath.Join(stateDir, "git"), Recorder: st, Logger: part("gitsync"), Registerer: reg,
+		AllowLocal: c.Bool("git", "allow-local"), BlockPrivateNetworks: c.Bool("git", "block-private-networks"),
+		PollInterval: c.Duration("git", "poll-interval"), FetchTimeout: c.Duration("git", "timeout"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if workers := c.Int("compiler", "workers"); workers > 0 {
+		p.compiler, err = compilerd.New(compilerd.Config{
+			Queue: st, Sources: p.git, Command: []string{executable, "compile"}, Dir: filepath.Join(stateDir, "compile"), Workers: workers,
+			Limits:          compilerd.Limits{Time: c.Duration("compiler", "timeout"), Memory: int64(c.Int("compiler", "memory-limit"))},
+			ReportRetention: c.Duration("server", "compiler-report-retention"), Logger: part("compiler"), Registerer: reg,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var allowed []string
+	if name := c.String("server", "server-address"); name != "" {
+		allowed = append(allowed, name)
+	}
+	p.server, err = server.New(server.Config{
+		Store:         st,
+		Addresses:     []string{net.JoinHostPort(c.String("server", "bind-address"), c.String("server", "bind-port"))},
+		TLSCertFile:   c.String("server", "ssl-cert-file"),
+		TLSKeyFile:    c.String("server", "ssl-key-file"),
+		AllowInsecure: c.Bool("server", "allow-insecure"),
+		AllowedHosts:  allowed,
+		AllowOrigin:   c.String("server", "access-control-allow-origin"),
+		Webhooks:      p.git.WebhookHandler(),
+		Agents:        p.hub.Handler(),
+		Explainer:     p.scheduler,
+		Console:       web.Files(),
+		Registerer:    reg,
+		Gatherer:      reg,
+		ValidateCron:  validateCron,
+		Version:       buildVersion(),
+		MaxBody:       int64(c.Int("server", "max-request-body-size")),
+		OnListen: func(a net.Addr) {
+			log.Info("listening", "address", a.String(), "console", scheme+"://"+a.String()+"/console")
+		},
+		Logger: part("server"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// run works until ctx ends or a part fails; the others are then stopped too.
+func (p *parts) run(ctx context.Context) error {
+	defer func() {
+		if err := p.git.Close(); err != nil {
+			p.log.Warn("closing the git mirrors", "error", err)
+		}
+	}()
+	g, ctx := errgroup.WithContext(ctx)
+	runs := map[string]func(context.Context) error{"server": p.server.Run, "hub": p.hub.Run, "scheduler": p.scheduler.Run, "gitsync": p.git.Run}
+	if p.compiler != nil {
+		runs["compiler"] = p.compiler.Run
+	}
+	for name, run := range runs {
+		g.Go(func() error {
+			if err := run(ctx); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	if err == nil || errors.Is(err, http.ErrServerClosed) {
+		p.log.Info("stopped")
+		return nil
+	}
+	return err
+}
+
+// autostartNames lets the server's own process host the agents of environments whose setting says so.
+func autostartNames(st *store.Store) func(context.Context, model.EnvironmentID, []model.AgentName) ([]model.AgentName, error) {
+	return func(ctx context.Context, env model.EnvironmentID, names []model.AgentName) ([]model.AgentName, error) {
+		e, err := st.Environment(ctx, env)
+		if err != nil {
+			return nil, err
+		}
+		if !model.ParseSettings(e.Settings).AutostartAgents {
+			return nil, nil
+		}
+		return names, nil
+	}
+}
+
+// validateCron accepts expressions of five fields and the @-forms.
+func validateCron(text string) error {
+	if _, err := cron.ParseStandard(strings.TrimSpace(text)); err != nil {
+		return fmt.Errorf("not a cron expression: %w", err)
+	}
+	return nil
+}
