@@ -6,6 +6,8 @@ CREATE TABLE version (
     number                integer NOT NULL CHECK (number > 0),
     created_at            timestamptz NOT NULL,
     released_at           timestamptz,
+    -- When everything was as the version wants it; noted when the next version takes over.
+    converged_at          timestamptz,
     resources             integer NOT NULL CHECK (resources >= 0),
     added                 integer NOT NULL CHECK (added >= 0),
     changed               integer NOT NULL CHECK (changed >= 0),

@@ -494,6 +494,11 @@ func (tx *Tx) release(ctx context.Context, env model.EnvironmentID, number int, 
 	if int(before) > number {
 		return fmt.Errorf("version %d can not be released after version %d: %w", number, before, model.ErrConflict)
 	}
+	if before > 0 {
+		if err := tx.MarkConverged(ctx, env.UUID, before); err != nil {
+			return err
+		}
+	}
 	if err := tx.MarkReleased(ctx, now, env.UUID, v.Number); err != nil {
 		return err
 	}

@@ -208,6 +208,7 @@ type Version struct {
 	Number              int32
 	CreatedAt           time.Time
 	ReleasedAt          *time.Time
+	ConvergedAt         *time.Time
 	Resources           int32
 	Added               int32
 	Changed             int32

@@ -172,7 +172,7 @@ func (q *Queries) GetFile(ctx context.Context, hash string) ([]byte, error) {
 }
 
 const getVersion = `-- name: GetVersion :one
-SELECT environment, number, created_at, released_at, resources, added, changed, removed, digest, metadata, job, revision_repository, revision_ref, revision_commit, revision_author, revision_message, revision_committed_at, trace, resource_sets, undeployable, blocked FROM version WHERE environment = $1 AND number = $2
+SELECT environment, number, created_at, released_at, converged_at, resources, added, changed, removed, digest, metadata, job, revision_repository, revision_ref, revision_commit, revision_author, revision_message, revision_committed_at, trace, resource_sets, undeployable, blocked FROM version WHERE environment = $1 AND number = $2
 `
 
 func (q *Queries) GetVersion(ctx context.Context, environment uuid.UUID, number int32) (Version, error) {
@@ -183,6 +183,7 @@ func (q *Queries) GetVersion(ctx context.Context, environment uuid.UUID, number 
 		&i.Number,
 		&i.CreatedAt,
 		&i.ReleasedAt,
+		&i.ConvergedAt,
 		&i.Resources,
 		&i.Added,
 		&i.Changed,
@@ -761,6 +762,21 @@ func (q *Queries) LatestVersion(ctx context.Context, environment uuid.UUID) (int
 	var column_1 int32
 	err := row.Scan(&column_1)
 	return column_1, err
+}
+
+const markConverged = `-- name: MarkConverged :exec
+UPDATE version v
+SET converged_at = coalesce((SELECT max(a.finished_at) FROM action a WHERE a.environment = v.environment AND a.version = v.number AND a.kind = 'deploy'), v.released_at)
+WHERE v.environment = $1 AND v.number = $2 AND NOT EXISTS (
+    SELECT 1 FROM resource_state s
+    WHERE s.environment = v.environment
+      AND s.status IN ('available', 'deploying', 'failed', 'skipped', 'unavailable', 'undefined', 'skipped_for_undefined', 'non_compliant'))
+`
+
+// Notes that a version was reached, before the next one takes over: nothing managed is in another status.
+func (q *Queries) MarkConverged(ctx context.Context, environment uuid.UUID, number int32) error {
+	_, err := q.db.Exec(ctx, markConverged, environment, number)
+	return err
 }
 
 const markReleased = `-- name: MarkReleased :exec

@@ -5,6 +5,7 @@ import (
 	"github.com/intendant/intendant/compilerd"
 	"github.com/intendant/intendant/gitsync"
 	"github.com/intendant/intendant/scheduler"
+	"github.com/intendant/intendant/server"
 	"github.com/intendant/intendant/store"
 )
 
@@ -14,4 +15,5 @@ var (
 	_ gitsync.Recorder = (*store.Store)(nil)
 	_ hub.Registry     = (*store.Store)(nil)
 	_ scheduler.Store  = (*store.Store)(nil)
+	_ server.Store     = (*store.Store)(nil)
 )
