@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/intendant/intendant/diag"
@@ -26,7 +27,8 @@ type Options struct {
 	MaxErrors int
 }
 
-// Parse reads a source file. The name is its path relative to the project, used in diagnostics.
+// Parse reads a source file. The name is its path relative to the project, used in diagnostics. The tree keeps src, which must
+// not be changed any more.
 //
 // The file is never nil; after errors it holds the statements that could be made out. The first error in the list is the one
 // that the reference implementation reports; later ones are found by taking up reading at the next definition.
@@ -149,6 +151,14 @@ func (p *parser) illegal() {
 		d.Hint = "write and"
 	case '|':
 		d.Hint = "write or"
+	case '\uFEFF':
+		d.Hint = "save the file without a byte order mark"
+	case '\u201C', '\u201D', '\u201E', '\u2018', '\u2019':
+		d.Hint = "write straight quotes"
+	default:
+		if unicode.IsLetter(r) {
+			d.Hint = "names consist of the letters a to z and A to Z, digits, _ and -"
+		}
 	}
 	panic(stop{})
 }
@@ -196,6 +206,9 @@ func (p *parser) fail(code string, at Span, format string, args ...any) {
 	panic(stop{})
 }
 
+// starters are the keywords that start statements.
+var starters = []string{"entity", "for", "if", "implement", "implementation", "import", "index", "typedef"}
+
 // unexpected complains about the token at hand and stops the statement.
 func (p *parser) unexpected() {
 	hint := ""
@@ -203,6 +216,27 @@ func (p *parser) unexpected() {
 		hint = "compare with =="
 	}
 	p.unexpectedHint(hint)
+}
+
+// misspelt says which keyword may have been meant at the start of the line; it is empty when there is none. A misspelt keyword
+// reads as a variable that is a statement of its own.
+func (p *parser) misspelt() string {
+	name, next := "", p.begin
+	for i := len(p.file.Stmts) - 1; i >= 0; i-- {
+		s, ok := p.file.Stmts[i].(*ExprStmt)
+		if !ok {
+			break
+		}
+		v, ok := s.X.(*VarRef)
+		if !ok || strings.Contains(p.src[v.Name.Pos.Offset():next], "\n") {
+			break
+		}
+		name, next = v.Name.Text, v.Name.Pos.Offset()
+	}
+	if s := diag.Closest(name, starters); name != "" && s != "" {
+		return "did you mean " + s + "?"
+	}
+	return ""
 }
 
 // unexpectedHint is unexpected with a hint that goes with complaints about the token itself.
@@ -217,7 +251,7 @@ func (p *parser) unexpectedHint(hint string) {
 	}
 	// The place is behind the token, as the reference has it.
 	end := Pos(p.tok.end + 1)
-	p.report("ParserException", Span{end, end}, "Syntax error at token %s", p.show(p.tok)).Hint = hint
+	p.report("ParserException", Span{end, end}, "Syntax error at token %s", p.show(p.tok)).Hint = cmp.Or(p.misspelt(), hint)
 	panic(stop{})
 }
 
@@ -241,6 +275,7 @@ func (p *parser) misused(t token) {
 			d.Hint = "there is no block to end here"
 		}
 	}
+	d.Hint = cmp.Or(p.misspelt(), d.Hint)
 	p.errors++
 	p.diags.Add(d)
 	panic(stop{})
