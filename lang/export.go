@@ -226,6 +226,7 @@ func (x *exporter) resource(r *ResourceType, i *eval.Instance) {
 		return
 	}
 	res := &exported{id: id, inst: i}
+	refs := &references{resource: string(id)}
 	b := append(x.buf[:0], '{')
 	for n, name := range x.fields(r) {
 		if n > 0 {
@@ -241,6 +242,9 @@ func (x *exporter) resource(r *ResourceType, i *eval.Instance) {
 		if _, unknown := v.(*value.Unknown); unknown {
 			res.unknown = true
 			v = value.String(Undefined)
+		} else if v, err = refs.strip(v, name); err != nil {
+			x.fail("CompilerException", i, "field %s of resource %s: %s", name, id, err)
+			return
 		}
 		b, err = value.AppendJSON(b, v, value.JSONStyle{SortKeys: true})
 		if err != nil {
@@ -250,7 +254,7 @@ func (x *exporter) resource(r *ResourceType, i *eval.Instance) {
 	}
 	b = append(b, '}')
 	x.buf = b
-	res.attrs, err = canonical(b)
+	res.attrs, err = refs.complete(b)
 	if err != nil {
 		x.fail("CompilerException", i, "resource %s can not be written: %s", id, err)
 		return

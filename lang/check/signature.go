@@ -77,6 +77,13 @@ func (ns *Namespace) SignatureType(text string) (Type, *Fault) {
 		}
 		return &DictOf{t}, nil
 	}
+	if inner, ok := strings.CutPrefix(text, "Reference["); ok && strings.HasSuffix(inner, "]") {
+		t, f := ns.SignatureType(strings.TrimSuffix(inner, "]"))
+		if f != nil {
+			return nil, f
+		}
+		return &RefTo{t}, nil
+	}
 	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
 		return ns.SignatureType(text[1 : len(text)-1])
 	}

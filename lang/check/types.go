@@ -65,6 +65,11 @@ type DictOf struct{ Elem Type }
 
 func (t *DictOf) String() string { return "dict[string, " + t.Elem.String() + "]" }
 
+// RefTo is a reference to a value of a type, in the signature of a plugin.
+type RefTo struct{ Elem Type }
+
+func (t *RefTo) String() string { return "Reference[" + t.Elem.String() + "]" }
+
 // Union is a choice of types in the signature of a plugin.
 type Union struct{ Alts []Type }
 
@@ -81,6 +86,7 @@ func (*ListOf) typ()   {}
 func (*Nullable) typ() {}
 func (*DictOf) typ()   {}
 func (*Union) typ()    {}
+func (*RefTo) typ()    {}
 func (*Typedef) typ()  {}
 func (*Entity) typ()   {}
 

@@ -266,6 +266,9 @@ func (m *machine) invoke(e *check.Call, args []value.Value, sc *scope, how strin
 	if v == nil {
 		v = value.Null{}
 	}
+	if _, ok := v.(*value.Reference); ok && p.Returns == check.Any {
+		return v, nil
+	}
 	if f := m.validate(p.Returns, v); f != nil {
 		return nil, check.Wrap("PluginTypeException", nil, f, "Return value %s of plugin %s has incompatible type. Expected type: %s",
 			value.Str(v), p.Name, p.Returns)

@@ -123,6 +123,12 @@ func (m *machine) validate(t check.Type, v value.Value) *check.Fault {
 			}
 		}
 		return check.New("TypingException", nil, "Invalid value '%s', expected %s", value.Str(v), t)
+	case *check.RefTo:
+		r, ok := v.(*value.Reference)
+		if !ok {
+			return check.New("TypingException", nil, "Invalid value: %s is not a subtype of %s", value.Str(v), t)
+		}
+		return referenceFits(x.Elem, r)
 	case *check.Typedef:
 		return m.validateTypedef(x, v)
 	case *check.Entity:
