@@ -300,6 +300,17 @@ func (s *State) Paused(name model.AgentName) bool {
 	return ok && s.agents[a].paused
 }
 
+// PausedAgents lists the paused agents, in the order in which they were first named.
+func (s *State) PausedAgents() []model.AgentName {
+	var names []model.AgentName
+	for a := range s.agents {
+		if s.agents[a].paused {
+			names = append(names, s.agents[a].name)
+		}
+	}
+	return names
+}
+
 // Halted tells whether everything is stopped.
 func (s *State) Halted() bool { return s.halt }
 
