@@ -197,6 +197,24 @@ func TestAutostartLeavesOthersAgentsAlone(t *testing.T) {
 	}
 }
 
+func TestAutostartEndsWithTheEnvironment(t *testing.T) {
+	t.Parallel()
+	s, _ := autostarting(t, func(cfg *hub.Config) { cfg.ResumeWindow = 20 * time.Millisecond })
+	if err := s.Hub.EnsureAgents(t.Context(), s.Environment, one); err != nil {
+		t.Fatalf("EnsureAgents() = %v", err)
+	}
+	s.AwaitUp(t, "one", 1)
+	r := s.Run(t, s.NewTask(model.TaskDeploy, sdktest.NewIntent(t, thing("one", "a"), map[string]any{})))
+	s.DeleteEnvironment()
+	s.AwaitDown(t, "one", 1)
+	s.Stop() // waits for nothing of the deleted environment, but all of it has been told to end
+	pid, err := strconv.Atoi(fact(r, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, pid)
+}
+
 func TestAutostartRemembersOthersAgents(t *testing.T) {
 	t.Parallel()
 	s, _ := autostarting(t, nil)

@@ -30,3 +30,18 @@ func awaitFile(t testing.TB, dir, name string) {
 		}
 	}
 }
+
+// awaitGone waits until a process is gone.
+func awaitGone(t testing.TB, pid int) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(sdktest.Timeout)
+	for alive(pid) {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("process %d still runs", pid)
+		}
+	}
+}

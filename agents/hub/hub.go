@@ -67,8 +67,8 @@ type Hub struct {
 	saves  *saver
 	// stop is closed when Run ends: connections close.
 	stop chan struct{}
-	// conns waits for connections, lanes for results that are being stored.
-	conns, lanes sync.WaitGroup
+	// conns waits for connections, lanes for results that are being stored, children for processes.
+	conns, lanes, children sync.WaitGroup
 	// laneCtx is the context under which results are stored; it ends some time after Run's does.
 	laneCtx context.Context //nolint:containedctx // set once by Run, for workers that it did not start itself
 	// desired is signalled when an environment's agents are to be sent their desired state.
@@ -190,7 +190,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	h.running, h.laneCtx = true, lanes
 	for _, e := range h.envs {
 		if e.child != nil {
-			e.child.start()
+			e.child.start(&h.children)
 		}
 	}
 	h.mu.Unlock()
@@ -221,9 +221,7 @@ func (h *Hub) shutDown(ctx context.Context, cancelLanes context.CancelFunc) {
 		c.stop()
 	}
 	h.conns.Wait()
-	for _, c := range children {
-		c.wait()
-	}
+	h.children.Wait()
 	giveUp := time.AfterFunc(stopReporting, cancelLanes)
 	h.lanes.Wait()
 	giveUp.Stop()
@@ -291,6 +289,23 @@ func (h *Hub) dismiss(env model.EnvironmentID) {
 	}
 }
 
+// abandon ends everything of an environment that has been deleted. It does not wait for the end.
+func (h *Hub) abandon(env model.EnvironmentID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.envs[env]
+	if e.child != nil {
+		e.child.stop()
+		e.child = nil
+		clear(e.hosted)
+	}
+	for _, s := range e.sessions {
+		if s.link != nil {
+			s.link.end(wire.CodeForbidden, "the environment has been deleted")
+		}
+	}
+}
+
 // connected lists the environments that have sessions.
 func (h *Hub) connected() []model.EnvironmentID {
 	h.mu.Lock()
@@ -312,6 +327,10 @@ func (h *Hub) refreshPaused(ctx context.Context, env model.EnvironmentID) {
 		return
 	}
 	paused, err := h.cfg.Registry.PausedAgents(ctx, env)
+	if errors.Is(err, model.ErrNotFound) {
+		h.abandon(env)
+		return
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			h.log.WarnContext(ctx, "reading paused agents", "environment", env, "error", err)

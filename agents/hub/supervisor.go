@@ -121,7 +121,7 @@ func (h *Hub) EnsureAgents(ctx context.Context, env model.EnvironmentID, names [
 	if e.child == nil {
 		e.child = c
 		if h.running { // otherwise Run starts it
-			c.start()
+			c.start(&h.children)
 		}
 	}
 	e.sendHost()
@@ -254,17 +254,15 @@ func childEnvironment(env []string) []string {
 }
 
 // start begins to supervise. The hub's lock must be held.
-func (c *child) start() {
+func (c *child) start(wg *sync.WaitGroup) {
 	c.started = true
-	go func() {
+	wg.Go(func() {
 		defer close(c.done)
 		c.supervise()
-	}()
+	})
 }
 
 func (c *child) stop() { c.once.Do(func() { close(c.stopping) }) }
-
-func (c *child) wait() { <-c.done }
 
 // supervise keeps a process running until stop.
 func (c *child) supervise() {

@@ -52,6 +52,7 @@ type Server struct {
 	statuses map[model.AgentName]model.AgentStatus
 	tokens   map[string]bool // true: one-time
 	fail     func(model.Result) error
+	deleted  bool
 	hints    chan model.Hint
 }
 
@@ -264,6 +265,14 @@ func (s *Server) Pause(name model.AgentName, paused bool) {
 	s.hints <- model.Hint{Topic: model.TopicAgentChanged, Environment: s.Environment}
 }
 
+// DeleteEnvironment forgets the environment and tells the hub.
+func (s *Server) DeleteEnvironment() {
+	s.mu.Lock()
+	s.deleted = true
+	s.mu.Unlock()
+	s.hints <- model.Hint{Topic: model.TopicEnvironment, Environment: s.Environment}
+}
+
 // Status returns the state of an agent as it was stored last.
 func (s *Server) Status(name model.AgentName) model.AgentStatus {
 	s.mu.Lock()
@@ -321,7 +330,7 @@ func (s *Server) AuthenticateAgent(_ context.Context, env model.EnvironmentID, t
 	if oneTime {
 		delete(s.tokens, token.Reveal())
 	}
-	if env != s.Environment || !issued && token.Reveal() != s.Token.Reveal() {
+	if s.deleted || env != s.Environment || !issued && token.Reveal() != s.Token.Reveal() {
 		return fmt.Errorf("agent token: %w", model.ErrForbidden)
 	}
 	return nil
@@ -387,6 +396,9 @@ func (s *Server) AgentIntents(_ context.Context, _ model.EnvironmentID, names []
 func (s *Server) PausedAgents(context.Context, model.EnvironmentID) (map[model.AgentName]bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.deleted {
+		return nil, fmt.Errorf("the environment is deleted: %w", model.ErrNotFound)
+	}
 	paused := map[model.AgentName]bool{}
 	for name, p := range s.paused {
 		paused[name] = p
