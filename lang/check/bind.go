@@ -37,6 +37,8 @@ func (c *checker) binder(ns *Namespace) *binder { return &binder{c: c, ns: ns} }
 
 func (b *binder) node(p syntax.Place) node { return node{b.c.loc(b.ns, p)} }
 
+func (b *binder) texts() texts { return texts{b.c.files[b.ns]} }
+
 func (b *binder) at(p syntax.Place) *Loc { return b.c.at(b.ns, p) }
 
 // block binds the statements of a block, which are kept in reverse, and declares its variables in scope.
@@ -239,7 +241,7 @@ func (b *binder) expr(x syntax.Expr, scope *Scope, l *layout) (Expr, *Fault) {
 func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
 	switch e := x.(type) {
 	case *syntax.Literal:
-		return &Literal{node: b.node(e.Place()), Val: e.Value}, nil
+		return &Literal{node: b.node(e.Place()), Val: b.texts().literal(e)}, nil
 	case *syntax.VarRef:
 		return b.checkedRef(e, scope, l)
 	case *syntax.AttrRef:
@@ -252,7 +254,7 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 	case *syntax.Interpolation:
 		return b.interpolation(e, scope, l)
 	case *syntax.FString:
-		parts, f := b.formatParts(e.Parts, scope, l)
+		parts, f := b.formatParts(e, e.Parts, scope, l)
 		if f != nil {
 			return nil, f
 		}
@@ -298,7 +300,7 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 }
 
 func (b *binder) interpolation(e *syntax.Interpolation, scope *Scope, l *layout) (Expr, *Fault) {
-	out := &Format{node: b.node(e.Place()), Text: e.Text}
+	out := &Format{node: b.node(e.Place()), Text: b.texts().decoded(e.Text, e.Pos, e.EndPos)}
 	if !e.Multi {
 		out.At.Place.LineOnly = true
 	}
@@ -313,17 +315,17 @@ func (b *binder) interpolation(e *syntax.Interpolation, scope *Scope, l *layout)
 	return out, nil
 }
 
-func (b *binder) formatParts(parts []syntax.FormatPart, scope *Scope, l *layout) ([]FPart, *Fault) {
+func (b *binder) formatParts(e *syntax.FString, parts []syntax.FormatPart, scope *Scope, l *layout) ([]FPart, *Fault) {
 	out := make([]FPart, 0, len(parts))
 	for _, p := range parts {
-		o := FPart{Text: p.Text, Positional: p.Positional, Conversion: byte(p.Conversion)}
+		o := FPart{Text: b.texts().decoded(p.Text, e.Pos, e.EndPos), Positional: p.Positional, Conversion: byte(p.Conversion)}
 		var f *Fault
 		if p.Ref != nil {
 			if o.Ref, f = b.checkedRef(p.Ref, scope, l); f != nil {
 				return nil, f
 			}
 		}
-		if o.Spec, f = b.formatParts(p.Spec, scope, l); f != nil {
+		if o.Spec, f = b.formatParts(e, p.Spec, scope, l); f != nil {
 			return nil, f
 		}
 		out = append(out, o)
@@ -332,7 +334,7 @@ func (b *binder) formatParts(parts []syntax.FormatPart, scope *Scope, l *layout)
 }
 
 func (b *binder) list(e *syntax.List, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
-	if v, ok := constant(e); ok {
+	if v, ok := b.texts().constant(e); ok {
 		return &Literal{node: b.node(e.Place()), Val: v}, nil
 	}
 	out := &List{node: b.node(e.Place()), Slot: l.slot()}
@@ -352,7 +354,7 @@ func (b *binder) dict(e *syntax.Dict, scope *Scope, l *layout) (Expr, *Fault) {
 	seen := make(map[string]*syntax.DictEntry, len(e.Entries))
 	for i := range e.Entries {
 		en := &e.Entries[i]
-		k := keyText(en.Key)
+		k := b.texts().key(en.Key)
 		if old, ok := seen[k]; ok {
 			f := New("DuplicateException", b.at(en.Value.Place()), "duplicate key in dict %s", k)
 			f.Other, f.OtherMsg = b.at(old.Value.Place()), "first given here"
@@ -360,7 +362,7 @@ func (b *binder) dict(e *syntax.Dict, scope *Scope, l *layout) (Expr, *Fault) {
 		}
 		seen[k] = en
 	}
-	if v, ok := constant(e); ok {
+	if v, ok := b.texts().constant(e); ok {
 		return &Literal{node: b.node(e.Place()), Val: v}, nil
 	}
 	out := &Dict{node: b.node(e.Place())}
@@ -369,15 +371,10 @@ func (b *binder) dict(e *syntax.Dict, scope *Scope, l *layout) (Expr, *Fault) {
 		if f != nil {
 			return nil, f
 		}
-		out.Keys = append(out.Keys, keyText(en.Key))
+		out.Keys = append(out.Keys, b.texts().key(en.Key))
 		out.Vals = append(out.Vals, x)
 	}
 	return out, nil
-}
-
-func keyText(l *syntax.Literal) string {
-	s, _ := l.Value.(value.String)
-	return string(s)
 }
 
 // compLoop binds the i-th loop of a comprehension, counted from the outermost, and what is inside it.
@@ -659,39 +656,6 @@ func (b *binder) shortLookup(e *syntax.ShortLookup, scope *Scope, l *layout) (Ex
 	}
 	out.Layout, out.Slot = inner.n, l.slot()
 	return out, nil
-}
-
-// constant is the value of an expression that is one.
-func constant(x syntax.Expr) (value.Value, bool) {
-	switch e := x.(type) {
-	case *syntax.Literal:
-		return e.Value, true
-	case *syntax.List:
-		items := make([]value.Value, 0, len(e.Items))
-		for _, it := range e.Items {
-			v, ok := constant(it)
-			if !ok {
-				return nil, false
-			}
-			if l, ok := v.(*value.List); ok {
-				items = append(items, l.Items...)
-				continue
-			}
-			items = append(items, v)
-		}
-		return &value.List{Items: items}, true
-	case *syntax.Dict:
-		d := value.NewDict(len(e.Entries))
-		for _, en := range e.Entries {
-			v, ok := constant(en.Value)
-			if !ok {
-				return nil, false
-			}
-			d.Set(keyText(en.Key), v)
-		}
-		return d, true
-	}
-	return nil, false
 }
 
 func (b *binder) newSelf() string {
