@@ -2,12 +2,16 @@ package api
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,190 +23,379 @@ import (
 
 // The defaults of [ClientConfig].
 const (
+	DefaultBaseURL    = "http://localhost:8888"
 	DefaultTimeout    = 2 * time.Minute
 	DefaultMaxRetries = 4
-	// maxAnswer bounds what is read of an answer.
-	maxAnswer = 1 << 30
+	DefaultPoll       = 2 * time.Second
+	packFrom          = 1024
+	maxAnswer         = 1 << 30
+	idempotencyName   = "Idempotency-Key"
 )
 
-// ClientConfig says which server a [Client] speaks to.
+// ClientConfig says which server a [Client] speaks to, and how.
 type ClientConfig struct {
-	// BaseURL is the server's address: https://host:port. Required.
+	// BaseURL is the server's address, such as https://intendant.example.com:8888. Defaults to DefaultBaseURL.
 	BaseURL string
-	// Token identifies the caller; empty sends none.
+	// Token is sent as a bearer token. Empty sends none.
 	Token string
-	// Environment is the id sent with every call that is about one; [Client.In] gives a client for another.
+	// Environment is the id of the environment that requests are about. It may be changed with [Client.In].
 	Environment string
-	// Timeout bounds one call, its retries included. Defaults to DefaultTimeout.
-	Timeout time.Duration
-	// MaxRetries is how often a call that may be repeated is repeated. Defaults to DefaultMaxRetries; negative is never.
-	MaxRetries int
-	// TLS is for certificates of one's own. Defaults to the system's trust.
+	// Trace is the trace id that requests carry on, 32 hexadecimal digits. Empty lets the server begin one for each.
+	Trace string
+	// TLS is used for https; nil trusts the machine's roots.
 	TLS *tls.Config
-	// UserAgent names the program. Defaults to "intendant".
+	// Transport replaces the whole transport, for tests. Nil makes one with TLS.
+	Transport http.RoundTripper
+	// Timeout ends one call, its repetitions included, event streams excepted. Defaults to DefaultTimeout.
+	Timeout time.Duration
+	// MaxRetries is how often a call that may be repeated is. Defaults to DefaultMaxRetries; negative means never.
+	MaxRetries int
+	// Poll is the longest pause between two looks while waiting for something. Defaults to DefaultPoll.
+	Poll time.Duration
+	// UserAgent defaults to "intendant".
 	UserAgent string
+	// Logger hears of retries. Defaults to one that discards.
+	Logger *slog.Logger
 }
 
-// Client speaks to one server. Its methods may be called from any goroutine.
+// Client calls the REST API. Its methods may be called by many goroutines; they return [*Error] for what the server refuses.
 type Client struct {
 	config ClientConfig
+	base   *url.URL
 	http   *retryablehttp.Client
-	// once sends calls that must not be repeated, and streams.
-	once *http.Client
+	stream *http.Client
 }
 
-// NewClient returns a client. It does no I/O.
+// NewClient checks the configuration. It does no I/O.
 func NewClient(c ClientConfig) (*Client, error) {
-	u, err := url.Parse(c.BaseURL)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("%q is not the address of a server, such as http://127.0.0.1:8888", c.BaseURL)
+	if c.BaseURL == "" {
+		c.BaseURL = DefaultBaseURL
 	}
-	c.BaseURL = strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/")
+	base, err := url.Parse(strings.TrimRight(c.BaseURL, "/"))
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("the server's address %q is not of the form http://host:port", c.BaseURL)
+	}
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
 	}
 	if c.MaxRetries == 0 {
 		c.MaxRetries = DefaultMaxRetries
 	}
+	if c.Poll == 0 {
+		c.Poll = DefaultPoll
+	}
 	if c.UserAgent == "" {
 		c.UserAgent = "intendant"
 	}
-	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		TLSClientConfig: c.TLS, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second,
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	once := &http.Client{Transport: transport}
+	transport := c.Transport
+	if transport == nil {
+		transport = &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			TLSClientConfig:     c.TLS,
+			ForceAttemptHTTP2:   true,
+			MaxIdleConnsPerHost: 8,
+			IdleConnTimeout:     time.Minute,
+			TLSHandshakeTimeout: 10 * time.Second,
+		}
+	}
 	retry := retryablehttp.NewClient()
-	retry.HTTPClient, retry.Logger = once, nil
-	retry.RetryMax, retry.RetryWaitMin, retry.RetryWaitMax = max(c.MaxRetries, 0), 100*time.Millisecond, 2*time.Second
+	retry.HTTPClient = &http.Client{Transport: transport, CheckRedirect: refuseRedirect}
+	retry.RetryMax = max(c.MaxRetries, 0)
+	retry.RetryWaitMin = 100 * time.Millisecond
+	retry.RetryWaitMax = 5 * time.Second
+	retry.Logger = nil
+	retry.CheckRetry = mayRetry
 	retry.ErrorHandler = retryablehttp.PassthroughErrorHandler
-	return &Client{config: c, http: retry, once: once}, nil
+	retry.RequestLogHook = func(_ retryablehttp.Logger, r *http.Request, attempt int) {
+		if attempt > 0 {
+			c.Logger.Debug("request is sent again", "method", r.Method, "path", r.URL.Path, "attempt", attempt)
+		}
+	}
+	return &Client{config: c, base: base, http: retry, stream: &http.Client{Transport: transport, CheckRedirect: refuseRedirect}}, nil
 }
 
-// In returns the same client for another environment.
+// refuseRedirect keeps credentials from following a redirection; the API has none.
+func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Environment is the id of the environment that requests are about.
+func (c *Client) Environment() string { return c.config.Environment }
+
+// BaseURL is the server's address.
+func (c *Client) BaseURL() string { return c.base.String() }
+
+// In returns a client for another environment on the same connections.
 func (c *Client) In(environment string) *Client {
 	other := *c
 	other.config.Environment = environment
 	return &other
 }
 
-// Environment is the id sent with each call; empty for none.
-func (c *Client) Environment() string { return c.config.Environment }
-
-// BaseURL is the server's address without a trailing slash.
-func (c *Client) BaseURL() string { return c.config.BaseURL }
-
-// Segment escapes an id so that it stands as one segment of a path.
-func Segment(id string) string { return url.PathEscape(id) }
-
-// Do calls an endpoint. body is encoded as JSON unless it is nil; the answer is decoded into out unless that is nil. An answer that
-// is not a success is an [*Error]. GET, HEAD, PUT and DELETE are repeated when the server can not be reached or is busy; other
-// calls are not.
-func (c *Client) Do(ctx context.Context, method, path string, query url.Values, body, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
-	defer cancel()
-	resp, err := c.send(ctx, method, path, query, body)
+// mayRetry lets a request be sent again only if that can not do its work twice: it only reads, it carries an idempotency key, or
+// it never reached the server.
+func mayRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
 	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("reading the server's answer: %w", err)
-	}
-	if resp.StatusCode >= http.StatusMultipleChoices {
-		return decodeError(resp.StatusCode, text)
-	}
-	if out == nil || len(bytes.TrimSpace(text)) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(text, out); err != nil {
-		return fmt.Errorf("decoding the server's answer to %s %s: %w", method, path, err)
-	}
-	return nil
-}
-
-// Data calls an endpoint of the second or third API version and returns what is in its envelope.
-func Data[T any](ctx context.Context, c *Client, method, path string, query url.Values, body any) (T, error) {
-	var e Envelope[T]
-	err := c.Do(ctx, method, path, query, body, &e)
-	return e.Data, err
-}
-
-// All reads a list to its end, page by page.
-func All[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
-	var all []T
-	for next := withQuery(path, query); next != ""; {
-		var page Envelope[[]T]
-		if err := c.Do(ctx, http.MethodGet, next, nil, nil, &page); err != nil {
-			return nil, err
+		var dial *net.OpError
+		if errors.As(err, &dial) && dial.Op == "dial" {
+			return true, nil
 		}
-		all = append(all, page.Data...)
-		next = ""
-		if page.Links != nil {
-			next = page.Links.Next
-		}
+		again, _ := ctx.Value(repeatableKey{}).(bool)
+		var tlsFault *tls.CertificateVerificationError
+		return again && !errors.As(err, &tlsFault), nil
 	}
-	return all, nil
+	again, _ := ctx.Value(repeatableKey{}).(bool)
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return again, nil
+	}
+	return false, nil
 }
 
-func withQuery(path string, query url.Values) string {
-	if len(query) == 0 {
-		return path
-	}
-	return path + "?" + query.Encode()
+type repeatableKey struct{}
+
+// request is one call.
+type request struct {
+	method string
+	path   string
+	query  url.Values
+	body   any
+	// key makes a write repeatable.
+	key string
 }
 
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
-	var raw []byte
-	if body != nil {
-		var err error
-		if raw, err = json.Marshal(body); err != nil {
-			return nil, fmt.Errorf("encoding the request: %w", err)
-		}
+// escape makes one path segment of a text.
+func escape(segments ...string) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteByte('/')
+		b.WriteString(url.PathEscape(s))
 	}
-	var reader io.Reader
-	if raw != nil {
-		reader = bytes.NewReader(raw)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.config.BaseURL+withQuery(path, query), reader)
-	if err != nil {
-		return nil, fmt.Errorf("making the request: %w", err)
-	}
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", c.config.UserAgent)
-	if raw != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
+	return b.String()
+}
+
+// newKey makes an idempotency key.
+func newKey() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
+// headers sets what every request has.
+func (c *Client) headers(h http.Header) {
+	h.Set("Accept", "application/json")
+	h.Set("User-Agent", c.config.UserAgent)
 	if c.config.Environment != "" {
-		req.Header.Set(EnvironmentHeader, c.config.Environment)
+		h.Set(EnvironmentHeader, c.config.Environment)
 	}
 	if c.config.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.config.Token)
+		h.Set("Authorization", "Bearer "+c.config.Token)
 	}
-	var resp *http.Response
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete:
-		var again *retryablehttp.Request
-		if again, err = retryablehttp.FromRequest(req); err == nil {
-			resp, err = c.http.Do(again)
+	if c.config.Trace != "" {
+		h.Set("Traceparent", "00-"+c.config.Trace+"-"+newKey()[:16]+"-01")
+	}
+}
+
+// send makes the call and returns the body of a success.
+func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
+	var body []byte
+	packed := false
+	if r.body != nil {
+		var err error
+		if body, err = json.Marshal(r.body); err != nil {
+			return nil, fmt.Errorf("encoding the request %s %s: %w", r.method, r.path, err)
 		}
-	default:
-		resp, err = c.once.Do(req)
+		if packed = len(body) >= packFrom; packed {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			_, _ = z.Write(body) // a bytes.Buffer does not fail
+			_ = z.Close()
+			body = b.Bytes()
+		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	if r.method == http.MethodGet || r.method == http.MethodHead || r.key != "" {
+		ctx = context.WithValue(ctx, repeatableKey{}, true)
+	}
+	address := c.base.String() + r.path
+	if len(r.query) > 0 {
+		address += "?" + r.query.Encode()
+	}
+	req, err := retryablehttp.NewRequestWithContext(ctx, r.method, address, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+	}
+	c.headers(req.Header)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if packed {
+		req.Header.Set("Content-Encoding", "gzip")
+	}
+	if r.key != "" {
+		req.Header.Set(idempotencyName, r.key)
+	}
+	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
-	return resp, nil
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer to %s %s: %w", r.method, r.path, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return nil, decodeError(resp.StatusCode, answer)
+	}
+	return answer, nil
 }
 
-// unreachable says in words that the server did not answer, without repeating the request's address with its query.
+// unreachable says in words that the server did not answer, without the request's address: a query may hold what is nobody's
+// business.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("waiting for %s: %w", c.config.BaseURL, context.Cause(ctx))
+		return fmt.Errorf("waiting for %s: %w", c.base, context.Cause(ctx))
 	}
 	if inner := new(url.Error); errors.As(err, &inner) {
 		err = inner.Err
 	}
-	return fmt.Errorf("the server at %s can not be reached: %w", c.config.BaseURL, err)
+	return fmt.Errorf("the server at %s can not be reached: %w", c.base, err)
+}
+
+// Segment escapes an id so that it stands as one segment of a path.
+func Segment(id string) string { return url.PathEscape(id) }
+
+// Do calls an endpoint for which the client has no method of its own. body is encoded as JSON unless it is nil; the whole answer
+// is decoded into out unless that is nil or the answer is empty.
+func (c *Client) Do(ctx context.Context, method, path string, query url.Values, body, out any) error {
+	answer, err := c.send(ctx, request{method: method, path: path, query: query, body: body})
+	if err != nil || out == nil || len(answer) == 0 {
+		return err
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("decoding the answer to %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// Data calls an endpoint and returns what is in the envelope of its answer; see [Client.Do].
+func Data[T any](ctx context.Context, c *Client, method, path string, query url.Values, body any) (T, error) {
+	return value[T](ctx, c, request{method: method, path: path, query: query, body: body})
+}
+
+// All reads a list to its end, page by page.
+func All[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
+	items, _, err := list[T](ctx, c, path, ListOptions{Extra: query})
+	return items, err
+}
+
+// fetch makes a call whose answer has the envelope.
+func fetch[T any](ctx context.Context, c *Client, r request) (Envelope[T], error) {
+	var out Envelope[T]
+	answer, err := c.send(ctx, r)
+	if err != nil || len(answer) == 0 {
+		return out, err
+	}
+	if err := json.Unmarshal(answer, &out); err != nil {
+		return out, fmt.Errorf("decoding the answer to %s %s: %w", r.method, r.path, err)
+	}
+	return out, nil
+}
+
+// value makes a call and returns its data alone.
+func value[T any](ctx context.Context, c *Client, r request) (T, error) {
+	e, err := fetch[T](ctx, c, r)
+	return e.Data, err
+}
+
+// plain makes a call whose answer has no envelope.
+func plain[T any](ctx context.Context, c *Client, r request) (T, error) {
+	var out T
+	answer, err := c.send(ctx, r)
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(answer, &out); err != nil {
+		return out, fmt.Errorf("decoding the answer to %s %s: %w", r.method, r.path, err)
+	}
+	return out, nil
+}
+
+// do makes a call whose answer does not matter; it returns warnings.
+func (c *Client) do(ctx context.Context, r request) ([]string, error) {
+	e, err := fetch[json.RawMessage](ctx, c, r)
+	if err != nil || e.Metadata == nil {
+		return nil, err
+	}
+	return e.Metadata.Warnings, nil
+}
+
+// ListOptions narrow and order a list. Nil fields leave the server's defaults.
+type ListOptions struct {
+	// Limit is the size of the page, at most 1000; 0 follows all pages.
+	Limit int
+	// Sort is <column>.asc or <column>.desc.
+	Sort string
+	// Filter has the values of each filter.
+	Filter map[string][]string
+	// Extra has further arguments.
+	Extra url.Values
+}
+
+func (o ListOptions) query() url.Values {
+	q := url.Values{}
+	for k, v := range o.Extra {
+		q[k] = v
+	}
+	if o.Limit > 0 {
+		q.Set("limit", fmt.Sprint(o.Limit))
+	}
+	if o.Sort != "" {
+		q.Set("sort", o.Sort)
+	}
+	for k, v := range o.Filter {
+		q["filter."+k] = v
+	}
+	return q
+}
+
+// list reads one page, or with no limit all of them.
+func list[T any](ctx context.Context, c *Client, path string, o ListOptions) ([]T, *Metadata, error) {
+	e, err := fetch[[]T](ctx, c, request{method: http.MethodGet, path: path, query: o.query()})
+	if err != nil {
+		return nil, nil, err
+	}
+	items := e.Data
+	for o.Limit == 0 && e.Links != nil && e.Links.Next != "" {
+		next, err := url.Parse(e.Links.Next)
+		if err != nil {
+			return nil, nil, fmt.Errorf("the server's link to the next page of %s is broken: %w", path, err)
+		}
+		metadata := e.Metadata
+		e, err = fetch[[]T](ctx, c, request{method: http.MethodGet, path: next.EscapedPath(), query: next.Query()})
+		if err != nil {
+			return nil, nil, err
+		}
+		items = append(items, e.Data...)
+		e.Metadata = metadata
+	}
+	return items, e.Metadata, nil
+}
+
+// IsNotFound reports whether an error says that something does not exist.
+func IsNotFound(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status == http.StatusNotFound
+}
+
+// IsConflict reports whether an error says that something is in a state that forbids the request.
+func IsConflict(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status == http.StatusConflict
 }
