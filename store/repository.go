@@ -19,7 +19,7 @@ func place(name, column string) string { return "repository " + name + " " + col
 func (s *Store) repositoryOf(r sqlgen.Repository) (model.Repository, error) {
 	out := model.Repository{
 		Name: model.RepositoryName(r.Name), URL: r.Url, Provider: model.Provider(r.Provider), Username: r.Username, KnownHosts: r.KnownHosts,
-		Poll: r.Poll, LastSynced: timeOf(r.LastSyncedAt), LastError: r.LastError,
+		Poll: r.Poll, SyncRequested: timeOf(r.SyncRequestedAt), LastSynced: timeOf(r.LastSyncedAt), LastError: r.LastError,
 	}
 	for i, sealed := range r.WebhookSecrets {
 		secret, err := s.seal.open(sealed, place(r.Name, "webhook secret "+strconv.Itoa(i)))
@@ -291,6 +291,7 @@ func (s *Store) FinishDelivery(ctx context.Context, repository model.RepositoryN
 			return fmt.Errorf("delivery %s/%s: %w", repository, key, model.ErrNotFound)
 		}
 		tx.hint(model.TopicDelivery, model.EnvironmentID{}, string(repository)+"/"+key)
+		tx.hint(model.TopicReplay, model.EnvironmentID{}, string(repository)+"/"+key)
 		return nil
 	})
 }
