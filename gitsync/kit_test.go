@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -23,7 +24,12 @@ import (
 	"github.com/intendant/intendant/model"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "fetch-and-be-killed" {
+		fetchUntilKilled(os.Args[2], os.Args[3])
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // file is an entry of a tree: a text, or a link, or whatever mode says.
 type file struct {
@@ -39,12 +45,12 @@ func link(s string) file { return file{mode: filemode.Symlink, text: s} }
 
 // origin is a bare repository to push to.
 type origin struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string
 	repo *git.Repository
 }
 
-func newOrigin(t *testing.T) *origin {
+func newOrigin(t testing.TB) *origin {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "origin.git")
 	r, err := git.PlainInit(dir, true)
@@ -194,7 +200,7 @@ func (r *recorder) update(f func()) {
 }
 
 // await waits until a condition on the recorder holds.
-func (r *recorder) await(t *testing.T, what string, cond func() bool) {
+func (r *recorder) await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
 	for {
@@ -332,7 +338,7 @@ func (r *recorder) Subscribe(ctx context.Context, _ ...model.Topic) <-chan model
 }
 
 // newService makes a service that is closed with the test.
-func newService(t *testing.T, c gitsync.Config) *gitsync.Service {
+func newService(t testing.TB, c gitsync.Config) *gitsync.Service {
 	t.Helper()
 	if c.Dir == "" {
 		c.Dir = t.TempDir()
@@ -350,7 +356,7 @@ func newService(t *testing.T, c gitsync.Config) *gitsync.Service {
 }
 
 // run runs a service until the test ends, or the function it returns is called.
-func run(t *testing.T, s *gitsync.Service) (stop func()) {
+func run(t testing.TB, s *gitsync.Service) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -365,7 +371,7 @@ func run(t *testing.T, s *gitsync.Service) (stop func()) {
 	return stop
 }
 
-func wantErr(t *testing.T, err, is error, parts ...string) {
+func wantErr(t testing.TB, err, is error, parts ...string) {
 	t.Helper()
 	if err == nil {
 		t.Fatalf("got no error, want one with %q", parts)

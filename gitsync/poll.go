@@ -106,6 +106,8 @@ type watcher struct {
 	reason   string
 	failures int
 	rechecks int
+	// asked is the newest request for a sync that was heeded.
+	asked time.Time
 
 	// running is true while a sync runs; waiting are the requests that the next one will serve.
 	running bool
@@ -161,7 +163,7 @@ func (s *Service) Run(ctx context.Context) error {
 		s.work.Wait()
 		s.transports.idle()
 	}()
-	hints := s.recorder.Subscribe(ctx, model.TopicRepository, model.TopicEnvironment)
+	hints := s.recorder.Subscribe(ctx, model.TopicRepository, model.TopicEnvironment, model.TopicReplay)
 	s.work.Go(func() { p.follow(ctx, hints) })
 	p.loop(ctx)
 	return nil
@@ -416,9 +418,15 @@ func sourceKey(e model.Environment) string {
 }
 
 // learn notes the environments of a repository, so that a hint about one of them is news only if its source changed.
-func (p *poller) learn(envs []model.Environment) {
+func (p *poller) learn(name model.RepositoryName, envs []model.Environment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for id, source := range p.known {
+		// One that does not watch now, since it is halted perhaps, is news when it does again.
+		if repository, _, _ := strings.Cut(source, "\x00"); repository == string(name) {
+			delete(p.known, id)
+		}
+	}
 	for _, e := range envs {
 		p.known[e.ID] = sourceKey(e)
 	}
@@ -431,9 +439,11 @@ func (p *poller) follow(ctx context.Context, hints <-chan model.Hint) {
 	defer timer.Stop()
 	for {
 		all := false
-		repos, envs := map[model.RepositoryName]bool{}, map[model.EnvironmentID]bool{}
+		repos, envs, replays := map[model.RepositoryName]bool{}, map[model.EnvironmentID]bool{}, map[string]bool{}
 		note := func(h model.Hint) {
 			switch {
+			case h.Topic == model.TopicReplay:
+				replays[h.ID] = true
 			case h.Topic == model.TopicEnvironment && h.Environment != (model.EnvironmentID{}):
 				envs[h.Environment] = true
 			case h.Topic == model.TopicRepository && h.ID != "":
@@ -462,6 +472,11 @@ func (p *poller) follow(ctx context.Context, hints <-chan model.Hint) {
 				default:
 					more = false
 				}
+			}
+		}
+		if len(replays) > 0 {
+			if err := p.resume(ctx, func(d model.Delivery) bool { return replays[string(d.Repository)+"/"+d.Key] }); err != nil && ctx.Err() == nil {
+				p.s.log.WarnContext(ctx, "the deliveries to replay could not be read", slog.String("error", err.Error()))
 			}
 		}
 		again, err := p.refresh(ctx, all, repos, envs, first)
@@ -523,7 +538,7 @@ func (p *poller) refresh(ctx context.Context, all bool, repos map[model.Reposito
 	p.replace(list, first)
 	if first {
 		p.s.clean(list)
-		if err := p.resume(ctx); err != nil {
+		if err := p.resume(ctx, func(model.Delivery) bool { return true }); err != nil {
 			return false, err
 		}
 	}
@@ -599,6 +614,11 @@ func (p *poller) replace(list []model.Repository, first bool) {
 
 // configure takes over a repository's configuration; if it changed, a sync is due at the given time. The caller holds mu.
 func (p *poller) configure(w *watcher, repo model.Repository, at time.Time) {
+	if repo.SyncRequested.After(w.asked) {
+		w.asked = repo.SyncRequested
+		w.reason = "requested"
+		p.plan(w, time.Now())
+	}
 	h := sha256.New()
 	for _, part := range []string{
 		repo.URL, repo.Username, repo.Password.Reveal(), repo.SSHKey.Reveal(), repo.SSHKeyPassphrase.Reveal(), repo.KnownHosts, repo.Poll,
@@ -621,19 +641,24 @@ func (p *poller) configure(w *watcher, repo model.Repository, at time.Time) {
 	p.plan(w, at)
 }
 
-// resume takes up the deliveries that an earlier run has accepted and not finished.
-func (p *poller) resume(ctx context.Context) error {
+// resume takes up deliveries that were accepted and are not finished: those that which accepts.
+func (p *poller) resume(ctx context.Context, which func(model.Delivery) bool) error {
 	const most = 10_000
 	list, err := p.s.recorder.UnfinishedDeliveries(ctx, most)
 	if err != nil {
 		return fmt.Errorf("listing unfinished deliveries: %w", err)
 	}
+	resumed := 0
 	for i := range list {
 		d := &list[i]
+		if !which(*d) {
+			continue
+		}
+		resumed++
 		p.request(d.Repository, request{cause: causeWebhook, reason: reasonOf(*d) + " (resumed)", trace: d.Trace, at: d.ReceivedAt, delivery: d})
 	}
-	if len(list) > 0 {
-		p.s.log.InfoContext(ctx, "webhook deliveries resumed", slog.Int("deliveries", len(list)))
+	if resumed > 0 {
+		p.s.log.InfoContext(ctx, "webhook deliveries resumed", slog.Int("deliveries", resumed))
 	}
 	return nil
 }

@@ -346,7 +346,7 @@ func (s *Service) sync(ctx context.Context, name model.RepositoryName, req reque
 	if err != nil {
 		return SyncResult{}, fmt.Errorf("syncing repository %s: %w", name, err)
 	}
-	s.poller.learn(envs)
+	s.poller.learn(name, envs)
 	if req.trace == "" {
 		req.trace = model.NewTraceID()
 	}

@@ -24,7 +24,7 @@ func readFile(t *testing.T, parts ...string) string {
 	return string(b)
 }
 
-func local(t *testing.T, o *origin) (*recorder, model.Repository, *gitsync.Service) {
+func local(t testing.TB, o *origin) (*recorder, model.Repository, *gitsync.Service) {
 	t.Helper()
 	rec := newRecorder()
 	repo := model.Repository{Name: "demo", URL: "file://" + o.dir, Provider: model.ProviderGitHub, WebhookSecrets: []model.Secret{"s3cret"}, Poll: "0"}

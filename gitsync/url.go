@@ -42,6 +42,9 @@ type remote struct {
 // scpForm matches user@host:path, the short form of SSH addresses.
 var scpForm = regexp.MustCompile(`^(?:([A-Za-z0-9_][A-Za-z0-9_.-]*)@)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):([^/:].*|/[^/].*)$`)
 
+// helperForm matches git's remote helpers, which run programs: ext::, fd::.
+var helperForm = regexp.MustCompile(`^[A-Za-z0-9+.-]*::`)
+
 // hostForm is the grammar of host names and of IPv4 and IPv6 addresses without brackets.
 var hostForm = regexp.MustCompile(`^(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_.])?|[0-9A-Fa-f:.]+)$`)
 
@@ -162,11 +165,13 @@ func parseURL(raw string) (remote, error) {
 		return bad("begins with a dash")
 	case strings.ContainsFunc(raw, func(c rune) bool { return unicode.IsControl(c) || unicode.IsSpace(c) && c != ' ' }):
 		return remote{}, fmt.Errorf("the repository URL contains control characters: %w", model.ErrInvalid)
+	case strings.Contains(raw, "\\"):
+		return bad("contains a backslash")
 	case strings.HasPrefix(raw, "/"):
 		return remote{scheme: schemeFile, path: path.Clean(raw)}, nil
 	}
 	if !strings.Contains(raw, "://") {
-		if m := scpForm.FindStringSubmatch(raw); m != nil && !strings.Contains(raw, "::") {
+		if m := scpForm.FindStringSubmatch(raw); m != nil && !helperForm.MatchString(raw) {
 			if strings.HasPrefix(m[3], "-") {
 				return bad("has a path that begins with a dash")
 			}

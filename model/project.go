@@ -67,6 +67,8 @@ type Repository struct {
 	KnownHosts       string
 	// Poll is how often the repository is asked for news: a duration in seconds ("60"), a cron expression, or "0" for never.
 	Poll string
+	// SyncRequested is when somebody last asked for a fetch that has not happened yet; zero when nobody did.
+	SyncRequested time.Time
 	// LastSynced is when a fetch last succeeded, LastError what the last one said if it failed.
 	LastSynced time.Time
 	LastError  string

@@ -379,9 +379,11 @@ const (
 	TopicEnvironment     Topic = "environment_changed"
 	TopicRepository      Topic = "repository_changed"
 	TopicDelivery        Topic = "delivery_changed"
-	TopicDryRun          Topic = "dryrun_changed"
-	TopicNotification    Topic = "notification"
-	TopicParameter       Topic = "parameter_changed"
+	// TopicReplay names a delivery, as <repository>/<key>, that is to be worked on again.
+	TopicReplay       Topic = "delivery_replay"
+	TopicDryRun       Topic = "dryrun_changed"
+	TopicNotification Topic = "notification"
+	TopicParameter    Topic = "parameter_changed"
 )
 
 // Hint says that something stored has changed. It is never the truth itself: whoever hears it reads the store, and

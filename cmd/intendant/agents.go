@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +21,7 @@ func agentCommands(g *globals) []*cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := api.All[api.Agent](cmd.Context(), s.Client, "/api/v2/agents", nil)
+			all, err := s.Agents(cmd.Context(), api.ListOptions{})
 			if err != nil {
 				return err
 			}
@@ -43,7 +43,7 @@ func agentCommands(g *globals) []*cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := api.Data[api.IssuedToken](cmd.Context(), s.Client, http.MethodPost, "/api/v3/agent-token", nil, map[string]any{"description": description, "one_time": true})
+			t, err := s.IssueAgentToken(cmd.Context(), description, true)
 			if err != nil {
 				return err
 			}
@@ -78,16 +78,16 @@ func (r *remote) agentSwitch(action, short string) *cobra.Command {
 				return err
 			}
 			if all {
-				return s.call(cmd.Context(), http.MethodPost, "/api/v2/agents/"+action, nil)
+				return s.AgentAction(cmd.Context(), "", action)
 			}
-			known, err := api.All[api.Agent](cmd.Context(), s.Client, "/api/v2/agents", nil)
+			known, err := s.Agents(cmd.Context(), api.ListOptions{})
 			if err != nil {
 				return err
 			}
 			if !slices.ContainsFunc(known, func(a api.Agent) bool { return a.Name == name }) {
 				return fmt.Errorf("there is no agent %q; see: intendant agent list", name)
 			}
-			return s.call(cmd.Context(), http.MethodPost, "/api/v2/agent/"+api.Segment(name)+"/"+action, nil)
+			return s.AgentAction(cmd.Context(), name, action)
 		},
 	}
 	cmd.Flags().StringVar(&name, "agent", "", "name of the agent")
@@ -104,11 +104,11 @@ func (r *remote) agentDeploy(use, short string, repair bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			body := map[string]any{"repair": repair, "agents": append([]string{}, agents...), "resources": append([]string{}, resources...), "message": "Requested on the command line"}
-			if err := s.call(cmd.Context(), http.MethodPost, "/api/v3/deploy", body); err != nil {
+			_, warnings, err := s.RequestDeploy(cmd.Context(), api.Deploy{Repair: repair, Agents: agents, Resources: resources, Message: "Requested on the command line"})
+			if err != nil {
 				return err
 			}
-			return s.say("Requested.")
+			return s.say("%s", strings.Join(append([]string{"Requested."}, warnings...), "\n"))
 		},
 	}
 	cmd.Flags().StringArrayVar(&agents, "agent", nil, "only this agent; may be repeated")
@@ -126,27 +126,16 @@ func newMonitorCommand(g *globals) *cobra.Command {
 				return err
 			}
 			last := ""
-			return poll(cmd.Context(), watchPoll/2, func() (bool, error) {
-				var page api.Envelope[[]api.Resource]
-				if err := s.Do(cmd.Context(), http.MethodGet, "/api/v2/resource", query("limit", "1", "deploy_summary", "true"), nil, &page); err != nil {
-					return false, err
-				}
-				if page.Metadata == nil || page.Metadata.DeploySummary == nil {
-					return false, errors.New("the server gave no summary of the deployment")
-				}
-				d := page.Metadata.DeploySummary
-				waiting := d.ByState["available"] + d.ByState["deploying"]
-				if line := summary(*d); line != last {
+			d, err := s.WaitSettled(cmd.Context(), func(d api.DeploySummary) {
+				if line := summary(d); line != last {
 					last = line
-					if err := s.say("%s", line); err != nil {
-						return false, err
-					}
+					_ = s.say("%s", line)
 				}
-				if waiting > 0 {
-					return false, nil
-				}
-				return true, s.say("Complete: %d/%d", d.Total-waiting, d.Total)
 			})
+			if err != nil {
+				return err
+			}
+			return s.say("Complete: %d/%d", d.Total, d.Total)
 		},
 	}
 	r.serverFlags(cmd)

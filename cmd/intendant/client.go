@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -149,7 +147,7 @@ func (r *remote) scoped(cmd *cobra.Command) (*session, error) {
 
 // findEnvironment finds an environment by id, or by a name that only one has.
 func findEnvironment(ctx context.Context, c *api.Client, name string) (api.EnvironmentDetails, error) {
-	all, err := api.Data[[]api.EnvironmentDetails](ctx, c, http.MethodGet, "/api/v3/environment", query("deploy_summary", "true"), nil)
+	all, err := c.Environments(ctx, true)
 	if err != nil {
 		return api.EnvironmentDetails{}, err
 	}
@@ -177,7 +175,7 @@ func findEnvironment(ctx context.Context, c *api.Client, name string) (api.Envir
 
 // findProject finds a project by id or name.
 func findProject(ctx context.Context, c *api.Client, name string) (api.Project, error) {
-	all, err := api.Data[[]api.Project](ctx, c, http.MethodGet, "/api/v2/project", nil, nil)
+	all, err := c.Projects(ctx)
 	if err != nil {
 		return api.Project{}, err
 	}
@@ -196,7 +194,7 @@ func (r *remote) completeEnvironments(cmd *cobra.Command, _ []string, prefix str
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
-	all, err := api.Data[[]api.EnvironmentDetails](ctx, client, http.MethodGet, "/api/v3/environment", nil, nil)
+	all, err := client.Environments(ctx, false)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -207,11 +205,6 @@ func (r *remote) completeEnvironments(cmd *cobra.Command, _ []string, prefix str
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
-}
-
-// call sends a request whose answer does not matter.
-func (s *session) call(ctx context.Context, method, path string, body any) error {
-	return s.Do(ctx, method, path, nil, body, nil)
 }
 
 // say writes a sentence for people.
@@ -262,15 +255,15 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// query builds a query from pairs, leaving out empty values.
-func query(pairs ...string) url.Values {
-	q := url.Values{}
+// filters builds the filters of a list from pairs, leaving out empty values.
+func filters(pairs ...string) map[string][]string {
+	f := map[string][]string{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			q.Add(pairs[i], pairs[i+1])
+			f[pairs[i]] = append(f[pairs[i]], pairs[i+1])
 		}
 	}
-	return q
+	return f
 }
 
 // isID reports whether a text is an id of the API.

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -22,8 +22,8 @@ func newEnvironmentCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "environment", Aliases: []string{"env"}, Short: "Environments: where a model comes from, and how it is deployed"}
 	r.serverFlags(cmd)
 	cmd.AddCommand(r.environmentList(), r.environmentCreate(), r.environmentShow(), r.environmentSave(), r.environmentModify(),
-		r.environmentDelete(), r.environmentRecompile(), r.environmentSwitch("halt", "Stop compiling and deploying until it is resumed"),
-		r.environmentSwitch("resume", "Go on after a halt"), r.environmentSettings(), r.environmentWait(), r.environmentWatch())
+		r.environmentDelete(), r.environmentRecompile(), r.environmentSwitch("halt", "Stop compiling and deploying until it is resumed", (*api.Client).Halt),
+		r.environmentSwitch("resume", "Go on after a halt", (*api.Client).Resume), r.environmentSettings(), r.environmentWait(), r.environmentWatch())
 	return cmd
 }
 
@@ -35,7 +35,7 @@ func (r *remote) environmentList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := api.Data[[]api.EnvironmentDetails](cmd.Context(), s.Client, http.MethodGet, "/api/v3/environment", query("deploy_summary", "true"), nil)
+			all, err := s.Environments(cmd.Context(), true)
 			if err != nil {
 				return err
 			}
@@ -104,13 +104,13 @@ func (r *remote) environmentCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			body := map[string]string{"project_id": p.ID, "name": name}
-			for field, value := range map[string]string{"repo_url": repoURL, "repository": repository, "repo_branch": branch, "repo_path": path} {
-				if value != "" {
-					body[field] = value
+			w := api.EnvironmentWrite{ProjectID: p.ID, Name: name}
+			for to, text := range map[**string]string{&w.RepoURL: repoURL, &w.Repository: repository, &w.RepoBranch: branch, &w.RepoPath: path} {
+				if text != "" {
+					*to = &text
 				}
 			}
-			e, err := api.Data[api.EnvironmentDetails](cmd.Context(), s.Client, http.MethodPost, "/api/v3/environment", nil, body)
+			e, err := s.CreateEnvironment(cmd.Context(), w)
 			if err != nil {
 				return err
 			}
@@ -215,15 +215,16 @@ func (r *remote) environmentModify() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			body := map[string]string{}
-			for flag, v := range map[string]struct{ field, value string }{
-				"name": {"name", name}, "repo-url": {"repo_url", repoURL}, "branch": {"repo_branch", branch}, "path": {"repo_path", path},
-			} {
+			w := api.EnvironmentWrite{Name: name}
+			for flag, v := range map[string]struct {
+				to   **string
+				text string
+			}{"repo-url": {&w.RepoURL, repoURL}, "branch": {&w.RepoBranch, branch}, "path": {&w.RepoPath, path}} {
 				if cmd.Flags().Changed(flag) {
-					body[v.field] = v.value
+					*v.to = &v.text
 				}
 			}
-			e, err = api.Data[api.EnvironmentDetails](cmd.Context(), s.Client, http.MethodPatch, "/api/v3/environment/"+e.ID, nil, body)
+			e, err = s.UpdateEnvironment(cmd.Context(), e.ID, w)
 			if err != nil {
 				return err
 			}
@@ -245,7 +246,7 @@ func (r *remote) environmentDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.call(cmd.Context(), http.MethodDelete, "/api/v2/environment/"+e.ID, nil); err != nil {
+			if err := s.DeleteEnvironment(cmd.Context(), e.ID); err != nil {
 				return err
 			}
 			return s.say("Environment successfully deleted")
@@ -258,19 +259,12 @@ func (r *remote) environmentRecompile() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "recompile ENVIRONMENT", Short: "Compile the model on the server", Args: cobra.ExactArgs(1), ValidArgsFunction: r.completeEnvironments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, e, err := r.named(cmd, args[0])
+			s, _, err := r.named(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			var answer struct {
-				Metadata api.Metadata `json:"metadata"`
-			}
-			body := map[string]any{"update": update, "metadata": map[string]string{"type": "cli", "message": "Recompile requested on the command line"}}
-			if err := s.Do(cmd.Context(), http.MethodPost, "/api/v1/notify/"+e.ID, nil, body, &answer); err != nil {
+			if _, err := s.RequestCompile(cmd.Context(), api.CompileRequest{Update: &update, Message: "Requested on the command line"}); err != nil {
 				return err
-			}
-			if len(answer.Metadata.Warnings) > 0 {
-				return errors.New(strings.Join(answer.Metadata.Warnings, "; "))
 			}
 			if update {
 				return s.say("Update & Recompile triggered successfully")
@@ -282,7 +276,7 @@ func (r *remote) environmentRecompile() *cobra.Command {
 	return cmd
 }
 
-func (r *remote) environmentSwitch(action, short string) *cobra.Command {
+func (r *remote) environmentSwitch(action, short string, act func(*api.Client, context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use: action + " ENVIRONMENT", Short: short, Args: cobra.ExactArgs(1), ValidArgsFunction: r.completeEnvironments,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -290,7 +284,7 @@ func (r *remote) environmentSwitch(action, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.call(cmd.Context(), http.MethodPost, "/api/v2/actions/environment/"+action, nil)
+			return act(s.Client, cmd.Context())
 		},
 	}
 }
@@ -298,7 +292,6 @@ func (r *remote) environmentSwitch(action, short string) *cobra.Command {
 func (r *remote) environmentSettings() *cobra.Command {
 	cmd := &cobra.Command{Use: "setting", Short: "Settings of an environment"}
 	r.environmentFlag(cmd)
-	const base = "/api/v2/environment_settings"
 	cmd.AddCommand(&cobra.Command{
 		Use: "list", Short: "List all settings with their values and meaning",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -306,7 +299,7 @@ func (r *remote) environmentSettings() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := api.Data[api.EnvironmentSettings](cmd.Context(), s.Client, http.MethodGet, base, nil, nil)
+			all, err := s.Settings(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -329,7 +322,7 @@ func (r *remote) environmentSettings() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.call(cmd.Context(), http.MethodPost, base+"/"+url.PathEscape(key), map[string]any{"value": value})
+			return s.SetSetting(cmd.Context(), key, value)
 		},
 	}
 	set.Flags().StringVarP(&value, "value", "o", "", "its value") // the letter is the reference's; -o of the output has no use here
@@ -340,13 +333,9 @@ func (r *remote) environmentSettings() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			one, err := api.Data[api.EnvironmentSettings](cmd.Context(), s.Client, http.MethodGet, base+"/"+url.PathEscape(key), nil, nil)
+			v, err := s.Setting(cmd.Context(), key)
 			if err != nil {
 				return err
-			}
-			v, ok := one.Settings[key]
-			if !ok {
-				v = one.Definition[key].Default
 			}
 			return s.say("%s", plainJSON(v))
 		},
@@ -358,7 +347,7 @@ func (r *remote) environmentSettings() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.call(cmd.Context(), http.MethodDelete, base+"/"+url.PathEscape(key), nil)
+			return s.DeleteSetting(cmd.Context(), key)
 		},
 	}
 	for _, c := range []*cobra.Command{set, get, del} {

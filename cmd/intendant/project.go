@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/http"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -21,7 +20,7 @@ func newProjectCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := api.Data[[]api.Project](cmd.Context(), s.Client, http.MethodGet, "/api/v2/project", nil, nil)
+			all, err := s.Projects(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -57,7 +56,7 @@ func newProjectCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := api.Data[api.Project](cmd.Context(), s.Client, http.MethodPut, "/api/v2/project", nil, map[string]string{"name": name})
+			p, err := s.CreateProject(cmd.Context(), name, "")
 			if err != nil {
 				return err
 			}
@@ -78,7 +77,7 @@ func newProjectCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err = api.Data[api.Project](cmd.Context(), s.Client, http.MethodPost, "/api/v2/project/"+p.ID, nil, map[string]string{"name": name})
+			p, err = s.RenameProject(cmd.Context(), p.ID, name)
 			if err != nil {
 				return err
 			}
@@ -99,7 +98,7 @@ func newProjectCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.call(cmd.Context(), http.MethodDelete, "/api/v2/project/"+p.ID, nil); err != nil {
+			if err := s.DeleteProject(cmd.Context(), p.ID); err != nil {
 				return err
 			}
 			return s.say("Project successfully deleted")

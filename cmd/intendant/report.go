@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -25,7 +23,7 @@ func newReportCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := api.Data[[]api.CompileReport](cmd.Context(), s.Client, http.MethodGet, "/api/v2/compilereport", query("limit", "100"), nil)
+			all, err := s.Compiles(cmd.Context(), api.ListOptions{Limit: 100})
 			if err != nil {
 				return err
 			}
@@ -43,16 +41,16 @@ func newReportCommand(g *globals) *cobra.Command {
 			return s.table([]string{"ID", "Requested", "Status", "Took", "Version", "Commit", "Reason"}, rows, "There are no compiles.")
 		},
 	}, r.reportOne("show", "Show stages, diagnostics and source of a compile; last means the newest", func(cmd *cobra.Command, s *session, id string) error {
-		c, err := api.Data[api.CompileAnalysis](cmd.Context(), s.Client, http.MethodGet, "/api/v3/compile/"+id, nil, nil)
+		c, err := s.Client.Compile(cmd.Context(), id)
 		if err != nil {
 			return err
 		}
 		if done, err := s.value(c); done {
 			return err
 		}
-		return s.compile(c)
+		return s.analysis(c)
 	}), r.reportOne("cancel", "Stop a compile that waits or runs", func(cmd *cobra.Command, s *session, id string) error {
-		return s.call(cmd.Context(), http.MethodPost, "/api/v3/compile/"+id+"/cancel", nil)
+		return s.CancelCompile(cmd.Context(), id)
 	}))
 	return cmd
 }
@@ -68,7 +66,7 @@ func (r *remote) reportOne(use, short string, run func(cmd *cobra.Command, s *se
 			}
 			id := args[0]
 			if id == "last" {
-				newest, err := api.Data[[]api.CompileReport](cmd.Context(), s.Client, http.MethodGet, "/api/v2/compilereport", query("limit", "1"), nil)
+				newest, err := s.Compiles(cmd.Context(), api.ListOptions{Limit: 1})
 				if err != nil {
 					return err
 				}
@@ -77,12 +75,12 @@ func (r *remote) reportOne(use, short string, run func(cmd *cobra.Command, s *se
 				}
 				id = newest[0].ID
 			}
-			return run(cmd, s, url.PathEscape(id))
+			return run(cmd, s, id)
 		},
 	}
 }
 
-func (s *session) compile(c api.CompileAnalysis) error {
+func (s *session) analysis(c api.CompileAnalysis) error {
 	version := ""
 	if c.Version != nil {
 		version = strconv.Itoa(*c.Version)

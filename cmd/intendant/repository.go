@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -12,8 +10,6 @@ import (
 
 	"github.com/intendant/intendant/api"
 )
-
-const repositoryPath = "/api/v3/repository"
 
 func newRepositoryCommand(g *globals) *cobra.Command {
 	r := &remote{g: g}
@@ -26,7 +22,7 @@ func newRepositoryCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := api.Data[[]api.Repository](cmd.Context(), s.Client, http.MethodGet, repositoryPath, nil, nil)
+			all, err := s.Repositories(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -39,23 +35,23 @@ func newRepositoryCommand(g *globals) *cobra.Command {
 			}
 			return s.table([]string{"Name", "URL", "Webhooks", "Poll", "Last looked at", "Error"}, rows, "There are no repositories.")
 		},
-	}, r.repositoryOne("show", "Show a repository", func(cmd *cobra.Command, s *session, path string) error {
-		x, err := api.Data[api.Repository](cmd.Context(), s.Client, http.MethodGet, path, nil, nil)
+	}, r.repositoryOne("show", "Show a repository", func(cmd *cobra.Command, s *session, name string) error {
+		x, err := s.Repository(cmd.Context(), name)
 		if err != nil {
 			return err
 		}
 		return s.repository(x)
 	}), r.repositoryWrite("create", "Create a repository"), r.repositoryWrite("modify", "Change a repository; what is not given stays"),
-		r.repositoryOne("sync", "Look for news now", func(cmd *cobra.Command, s *session, path string) error {
-			return s.call(cmd.Context(), http.MethodPost, path+"/sync", nil)
-		}), r.repositoryOne("delete", "Delete a repository that no environment uses", func(cmd *cobra.Command, s *session, path string) error {
-			return s.call(cmd.Context(), http.MethodDelete, path, nil)
+		r.repositoryOne("sync", "Look for news now", func(cmd *cobra.Command, s *session, name string) error {
+			return s.SyncRepository(cmd.Context(), name)
+		}), r.repositoryOne("delete", "Delete a repository that no environment uses", func(cmd *cobra.Command, s *session, name string) error {
+			return s.DeleteRepository(cmd.Context(), name)
 		}))
 	return cmd
 }
 
 // repositoryOne is a command about one repository, named by its argument.
-func (r *remote) repositoryOne(use, short string, run func(cmd *cobra.Command, s *session, path string) error) *cobra.Command {
+func (r *remote) repositoryOne(use, short string, run func(cmd *cobra.Command, s *session, name string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +59,7 @@ func (r *remote) repositoryOne(use, short string, run func(cmd *cobra.Command, s
 			if err != nil {
 				return err
 			}
-			return run(cmd, s, repositoryPath+"/"+url.PathEscape(args[0]))
+			return run(cmd, s, args[0])
 		},
 	}
 }
@@ -125,15 +121,11 @@ func (r *remote) repositoryWrite(use, short string) *cobra.Command {
 				}
 				w.WebhookSecrets = &secrets
 			}
-			method, path, body := http.MethodPatch, repositoryPath+"/"+url.PathEscape(args[0]), any(w)
+			write := s.UpdateRepository
 			if use == "create" {
-				method, path = http.MethodPost, repositoryPath
-				body = struct {
-					Name string `json:"name"`
-					api.RepositoryWrite
-				}{args[0], w}
+				write = s.CreateRepository
 			}
-			x, err := api.Data[api.Repository](cmd.Context(), s.Client, method, path, nil, body)
+			x, err := write(cmd.Context(), args[0], w)
 			if err != nil {
 				return err
 			}
@@ -181,7 +173,7 @@ func newDeliveryCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := api.Data[[]api.Delivery](cmd.Context(), s.Client, http.MethodGet, "/api/v3/delivery", query("filter.repository", repository, "limit", "100"), nil)
+			all, err := s.Deliveries(cmd.Context(), api.ListOptions{Limit: 100, Filter: filters("repository", repository)})
 			if err != nil {
 				return err
 			}
@@ -196,9 +188,6 @@ func newDeliveryCommand(g *globals) *cobra.Command {
 		},
 	}
 	list.Flags().StringVar(&repository, "repository", "", "only those of this repository")
-	path := func(args []string) string {
-		return "/api/v3/delivery/" + url.PathEscape(args[0]) + "/" + url.PathEscape(args[1])
-	}
 	cmd.AddCommand(list, &cobra.Command{
 		Use: "show REPOSITORY KEY", Short: "Show a delivery with its body", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -206,7 +195,7 @@ func newDeliveryCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := api.Data[api.Delivery](cmd.Context(), s.Client, http.MethodGet, path(args), nil, nil)
+			d, err := s.Delivery(cmd.Context(), args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -226,7 +215,7 @@ func newDeliveryCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.call(cmd.Context(), http.MethodPost, path(args)+"/replay", nil)
+			return s.ReplayDelivery(cmd.Context(), args[0], args[1])
 		},
 	})
 	return cmd

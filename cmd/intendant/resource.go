@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +25,9 @@ func newResourceCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := api.All[api.Resource](cmd.Context(), s.Client, "/api/v2/resource", query("sort", "resource_type.asc", "limit", "1000",
-				"filter.status", status, "filter.resource_type", kind, "filter.agent", agent, "filter.resource_id_value", value))
+			all, err := s.Resources(cmd.Context(), api.ListOptions{
+				Sort: "resource_type.asc", Filter: filters("status", status, "resource_type", kind, "agent", agent, "resource_id_value", value),
+			})
 			if err != nil {
 				return err
 			}
@@ -50,7 +48,7 @@ func newResourceCommand(g *globals) *cobra.Command {
 
 	var level string
 	logs := r.resourceOne("logs", "Print what handlers said about a resource, oldest first", func(cmd *cobra.Command, s *session, id string) error {
-		all, err := api.All[api.ResourceLog](cmd.Context(), s.Client, "/api/v2/resource/"+id+"/logs", query("sort", "timestamp.asc", "filter.minimal_log_level", level))
+		all, err := s.ResourceLogs(cmd.Context(), id, api.ListOptions{Sort: "timestamp.asc", Filter: filters("minimal_log_level", level)})
 		if err != nil {
 			return err
 		}
@@ -67,7 +65,7 @@ func newResourceCommand(g *globals) *cobra.Command {
 	logs.Flags().StringVar(&level, "level", "INFO", "least level: TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL")
 
 	cmd.AddCommand(list, logs, r.resourceOne("show", "Show a resource", func(cmd *cobra.Command, s *session, id string) error {
-		x, err := api.Data[api.ResourceView](cmd.Context(), s.Client, http.MethodGet, "/api/v3/resource/"+id, nil, nil)
+		x, err := s.Resource(cmd.Context(), id)
 		if err != nil {
 			return err
 		}
@@ -88,7 +86,7 @@ func newResourceCommand(g *globals) *cobra.Command {
 		}
 		return s.facts(pairs...)
 	}), r.resourceOne("why", "Say why a resource is not what it should be", func(cmd *cobra.Command, s *session, id string) error {
-		x, err := api.Data[api.Explanation](cmd.Context(), s.Client, http.MethodGet, "/api/v3/resource/"+id+"/explain", nil, nil)
+		x, err := s.Explain(cmd.Context(), id)
 		if err != nil {
 			return err
 		}
@@ -105,7 +103,7 @@ func newResourceCommand(g *globals) *cobra.Command {
 		}
 		return nil
 	}), r.resourceOne("history", "List the intents that a resource had", func(cmd *cobra.Command, s *session, id string) error {
-		all, err := api.All[api.ResourceHistory](cmd.Context(), s.Client, "/api/v2/resource/"+id+"/history", nil)
+		all, err := s.ResourceHistory(cmd.Context(), id, api.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -121,7 +119,7 @@ func newResourceCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-// resourceOne is a command about one resource; id comes escaped for a path.
+// resourceOne is a command about one resource.
 func (r *remote) resourceOne(use, short string, run func(cmd *cobra.Command, s *session, id string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " RESOURCE", Short: short, Args: cobra.ExactArgs(1),
@@ -130,7 +128,7 @@ func (r *remote) resourceOne(use, short string, run func(cmd *cobra.Command, s *
 			if err != nil {
 				return err
 			}
-			return run(cmd, s, api.Segment(args[0]))
+			return run(cmd, s, args[0])
 		},
 	}
 }
@@ -146,7 +144,7 @@ func newActionLogCommand(g *globals) *cobra.Command {
 		if err != nil {
 			return nil, nil, err
 		}
-		all, err := api.Data[[]api.ResourceAction](cmd.Context(), s.Client, http.MethodGet, "/api/v3/resource/"+api.Segment(rvid)+"/actions", query("limit", "200"), nil)
+		all, err := s.ResourceActions(cmd.Context(), rvid, 200)
 		return s, all, err
 	}
 	list := &cobra.Command{
@@ -161,13 +159,20 @@ func newActionLogCommand(g *globals) *cobra.Command {
 			}
 			var rows [][]string
 			for _, a := range all {
-				status := "running"
-				if a.Status != nil {
+				status := ""
+				switch {
+				case a.Status != nil:
 					status = *a.Status
+				case a.Finished == nil:
+					status = "running"
 				}
-				rows = append(rows, []string{a.ActionID, a.Action, when(a.Started), took(a.Started, a.Finished), status, a.Reason})
+				change := ""
+				if a.Change != nil && *a.Change != "nochange" {
+					change = *a.Change
+				}
+				rows = append(rows, []string{a.ActionID, a.Action, when(a.Started), took(a.Started, a.Finished), status, change, a.Reason})
 			}
-			return s.table([]string{"Action ID", "Action", "Started", "Took", "Status", "Reason"}, rows, "Nothing was done yet.")
+			return s.table([]string{"Action ID", "Action", "Started", "Took", "Status", "Change", "Reason"}, rows, "Nothing was done yet.")
 		},
 	}
 	messages := &cobra.Command{
@@ -223,11 +228,11 @@ func newParamCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			params, err := api.All[api.Parameter](cmd.Context(), s.Client, "/api/v2/parameters", nil)
+			params, err := s.Parameters(cmd.Context(), api.ListOptions{})
 			if err != nil {
 				return err
 			}
-			facts, err := api.All[api.Fact](cmd.Context(), s.Client, "/api/v2/facts", nil)
+			facts, err := s.Facts(cmd.Context(), api.ListOptions{})
 			if err != nil {
 				return err
 			}
@@ -251,8 +256,7 @@ func newParamCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := api.Data[api.Parameter](cmd.Context(), s.Client, http.MethodPut, "/api/v2/parameters/"+api.Segment(name), nil,
-				map[string]any{"source": "user", "value": value, "recompile": true})
+			p, err := s.SetParameter(cmd.Context(), name, value, true)
 			if err != nil {
 				return err
 			}
@@ -267,13 +271,11 @@ func newParamCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var answer struct {
-				Parameter api.Parameter `json:"parameter"`
-			}
-			if err := s.Do(cmd.Context(), http.MethodGet, "/api/v1/parameter/"+api.Segment(name), query("resource_id", resource), nil, &answer); err != nil {
+			f, err := s.Parameter(cmd.Context(), name, resource)
+			if err != nil {
 				return err
 			}
-			return show(s, answer.Parameter)
+			return show(s, f.Parameter)
 		},
 	}
 	get.Flags().StringVar(&resource, "resource", "", "id of the resource whose fact is meant")
@@ -284,21 +286,4 @@ func newParamCommand(g *globals) *cobra.Command {
 	_ = set.MarkFlagRequired("value")
 	cmd.AddCommand(list, set, get)
 	return cmd
-}
-
-// poll calls ask until it says true or fails.
-func poll(ctx context.Context, every time.Duration, ask func() (bool, error)) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		done, err := ask()
-		if done || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
-	}
 }

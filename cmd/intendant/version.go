@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +23,7 @@ func newVersionCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := api.Data[[]api.VersionDetails](cmd.Context(), s.Client, http.MethodGet, "/api/v3/version", query("limit", "100"), nil)
+			all, err := s.Versions(cmd.Context(), api.ListOptions{Limit: 100})
 			if err != nil {
 				return err
 			}
@@ -38,28 +37,28 @@ func newVersionCommand(g *globals) *cobra.Command {
 			return s.table([]string{"Created at", "Version", "Released", "# Resources", "Changes", "State", "Commit"}, rows, "There are no versions.")
 		},
 	}, r.versionOne("show VERSION", "Show a version", 1, func(cmd *cobra.Command, s *session, n []int) error {
-		v, err := api.Data[api.VersionDetails](cmd.Context(), s.Client, http.MethodGet, fmt.Sprintf("/api/v3/version/%d", n[0]), nil, nil)
+		v, err := s.Version(cmd.Context(), n[0])
 		if err != nil {
 			return err
 		}
 		return s.version(v)
 	}), r.versionOne("release VERSION", "Release a version: from then on it is deployed", 1, func(cmd *cobra.Command, s *session, n []int) error {
-		if err := s.call(cmd.Context(), http.MethodPost, fmt.Sprintf("/api/v2/desiredstate/%d/promote", n[0]), nil); err != nil {
+		if err := s.ReleaseVersion(cmd.Context(), n[0]); err != nil {
 			return err
 		}
-		v, err := api.Data[api.VersionDetails](cmd.Context(), s.Client, http.MethodGet, fmt.Sprintf("/api/v3/version/%d", n[0]), nil, nil)
+		v, err := s.Version(cmd.Context(), n[0])
 		if err != nil {
 			return err
 		}
 		return s.version(v)
 	}), r.versionOne("diff FROM TO", "Show what differs between two versions", 2, func(cmd *cobra.Command, s *session, n []int) error {
-		d, err := api.Data[[]api.ResourceDiff](cmd.Context(), s.Client, http.MethodGet, fmt.Sprintf("/api/v2/desiredstate/diff/%d/%d", n[0], n[1]), nil, nil)
+		d, err := s.DiffVersions(cmd.Context(), n[0], n[1])
 		if err != nil {
 			return err
 		}
 		return s.diff(d, "The two versions want the same.")
 	}), r.versionOne("delete VERSION", "Delete a version", 1, func(cmd *cobra.Command, s *session, n []int) error {
-		return s.call(cmd.Context(), http.MethodDelete, fmt.Sprintf("/api/v1/version/%d", n[0]), nil)
+		return s.DeleteVersion(cmd.Context(), n[0])
 	}))
 	return cmd
 }
@@ -132,11 +131,7 @@ func newDryRunCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "dryrun", Short: "Dry runs: what a version would change, changing nothing"}
 	r.serverFlags(cmd)
 	r.environmentFlag(cmd)
-	report := func(cmd *cobra.Command, s *session, version int, id string) error {
-		rep, err := api.Data[api.DryRunReport](cmd.Context(), s.Client, http.MethodGet, fmt.Sprintf("/api/v2/dryrun/%d/%s", version, id), nil, nil)
-		if err != nil {
-			return err
-		}
+	report := func(s *session, rep api.DryRunReport) error {
 		if done, err := s.value(rep); done {
 			return err
 		}
@@ -149,21 +144,18 @@ func newDryRunCommand(g *globals) *cobra.Command {
 		return s.diff(changed, "Nothing would change.")
 	}
 	start := r.versionOne("start VERSION", "Ask all agents what a version would change, and wait for the answers", 1, func(cmd *cobra.Command, s *session, n []int) error {
-		id, err := api.Data[string](cmd.Context(), s.Client, http.MethodPost, fmt.Sprintf("/api/v2/dryrun/%d", n[0]), nil, nil)
+		id, err := s.RequestDryRun(cmd.Context(), n[0])
 		if err != nil {
 			return err
 		}
-		err = poll(cmd.Context(), watchPoll/4, func() (bool, error) {
-			rep, err := api.Data[api.DryRunReport](cmd.Context(), s.Client, http.MethodGet, fmt.Sprintf("/api/v2/dryrun/%d/%s", n[0], id), nil, nil)
-			return err == nil && rep.Summary.Todo == 0, err
-		})
+		rep, err := s.WaitDryRun(cmd.Context(), n[0], id, nil)
 		if err != nil {
 			return err
 		}
-		return report(cmd, s, n[0], id)
+		return report(s, rep)
 	})
 	cmd.AddCommand(start, r.versionOne("list VERSION", "List the dry runs of a version", 1, func(cmd *cobra.Command, s *session, n []int) error {
-		all, err := api.Data[[]api.DryRun](cmd.Context(), s.Client, http.MethodGet, fmt.Sprintf("/api/v2/dryrun/%d", n[0]), nil, nil)
+		all, err := s.DryRuns(cmd.Context(), n[0])
 		if err != nil {
 			return err
 		}
@@ -186,7 +178,11 @@ func newDryRunCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return report(cmd, s, n, args[1])
+			rep, err := s.DryRun(cmd.Context(), n, args[1])
+			if err != nil {
+				return err
+			}
+			return report(s, rep)
 		},
 	})
 	return cmd

@@ -16,7 +16,7 @@ import (
 	"github.com/intendant/intendant/api"
 )
 
-// watchPoll is how often a journey is read again when no event came.
+// watchPoll is how often something is read again when no event came.
 const watchPoll = time.Second
 
 func (r *remote) environmentWait() *cobra.Command {
@@ -54,60 +54,41 @@ func (r *remote) environmentWatch() *cobra.Command {
 // follow shows the newest journey of an environment until it ends: redrawn in place on a terminal, one line for each change
 // elsewhere. It fails when the journey does.
 func follow(ctx context.Context, s *session, out io.Writer, live bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	woken := make(chan struct{}, 1) // room for one: more news of the same are no news
-	go func() {
-		for ctx.Err() == nil {
-			_ = s.Events(ctx, func(api.Event) bool { // a broken stream is no harm: the ticker goes on
-				select {
-				case woken <- struct{}{}:
-				default:
-				}
-				return true
-			})
-			select {
-			case <-ctx.Done():
-			case <-time.After(watchPoll):
-			}
-		}
-	}()
-	tick := time.NewTicker(watchPoll)
-	defer tick.Stop()
 	last := ""
-	for {
-		journeys, err := api.Data[[]api.Journey](ctx, s.Client, http.MethodGet, "/api/v3/journey", query("limit", "1"), nil)
-		if err != nil {
-			return err
+	var failure error
+	_, err := api.Await(ctx, s.Client, journeyEvents, func(ctx context.Context) (struct{}, bool, error) {
+		none := struct{}{}
+		journeys, err := s.Journeys(ctx, 1)
+		if err != nil || len(journeys) == 0 {
+			return none, false, err
 		}
-		if len(journeys) > 0 {
-			j := journeys[0]
-			if line := describe(j); line != last || live {
-				if live {
-					_, err = fmt.Fprintf(out, "\r\x1b[2K%s %s", spinner(j), line)
-				} else {
-					_, err = fmt.Fprintln(out, line)
-				}
-				if err != nil {
-					return err
-				}
-				last = line
+		j := journeys[0]
+		if line := describe(j); line != last || live {
+			if live {
+				_, err = fmt.Fprintf(out, "\r\x1b[2K%s %s", spinner(j), line)
+			} else {
+				_, err = fmt.Fprintln(out, line)
 			}
-			if ended, failure := outcome(j); ended {
-				if live {
-					_, _ = fmt.Fprintln(out)
-				}
-				return failure
-			}
+			last = line
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		case <-woken:
+		var ended bool
+		ended, failure = outcome(j)
+		if ended && live {
+			_, _ = fmt.Fprintln(out)
 		}
+		return none, ended, err
+	})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
+	if err != nil {
+		return err
+	}
+	return failure
 }
+
+// journeyEvents are the kinds of events that move a journey.
+var journeyEvents = []string{api.EventCompile, api.EventVersion, api.EventResource, api.EventAgent, api.EventEnvironment, api.EventRepository}
 
 // describe says in one line how far a journey is.
 func describe(j api.Journey) string {
@@ -184,7 +165,7 @@ func newStatusCommand(g *globals) *cobra.Command {
 					return err
 				}
 			}
-			st, err := api.Data[api.ServerStatus](cmd.Context(), s.Client, http.MethodGet, "/api/v1/serverstatus", nil, nil)
+			st, err := s.Status(cmd.Context())
 			if err != nil {
 				return err
 			}
