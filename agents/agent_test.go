@@ -219,3 +219,15 @@ func BenchmarkThroughput(b *testing.B) {
 	s.AwaitResults(b, b.N)
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "resources/s")
 }
+
+// BenchmarkRoundTrip measures one task at a time: from its dispatch to its stored result.
+func BenchmarkRoundTrip(b *testing.B) {
+	s := sdktest.NewServer(b)
+	s.StartAgent(b, registryOf(b, noop), one)
+	s.AwaitUp(b, "one", 1)
+	intent := sdktest.NewIntent(b, thing("one", "a"), map[string]any{"name": "a"})
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Run(b, s.NewTask(model.TaskDeploy, intent))
+	}
+}

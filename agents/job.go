@@ -281,6 +281,9 @@ func (a *Agent) expire(ctx context.Context) {
 		a.mu.Lock()
 		now := a.cfg.Now()
 		for _, n := range a.agents {
+			if a.link == nil {
+				break // what waits is void when the session is not resumed, and late soon enough when it is
+			}
 			var late []*job
 			for _, j := range n.waiting {
 				if !j.offline && !j.task.Deadline.IsZero() && now.After(j.task.Deadline) {

@@ -1,8 +1,11 @@
 package agents_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
@@ -12,8 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+
 	"github.com/intendant/intendant/agents"
 	"github.com/intendant/intendant/agents/hub"
+	"github.com/intendant/intendant/agents/wire"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/sdk"
 	"github.com/intendant/intendant/sdk/sdktest"
@@ -325,4 +332,85 @@ func TestAgentsLookForTheOwner(t *testing.T) {
 	s.AwaitDown(t, "one", 1)
 	elsewhere.Store(false)
 	s.AwaitUp(t, "one", 2)
+}
+
+// TestOldEpochsAreRefused plays a server that was replaced and wakes up again.
+func TestOldEpochsAreRefused(t *testing.T) {
+	t.Parallel()
+	env := model.EnvironmentID{UUID: uuid.New()}
+	type exchange struct {
+		code string
+		task model.TaskID
+	}
+	answers := make(chan exchange, 10)
+	tasks := map[wire.Epoch]model.TaskID{}
+	for _, e := range []wire.Epoch{5, 7} {
+		tasks[e] = model.TaskID{UUID: uuid.New()}
+	}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.CloseNow() }()
+		say := func(b wire.Body) {
+			raw, err := wire.Encode(1, b)
+			if err != nil {
+				t.Errorf("Encode() = %v", err)
+			}
+			_ = conn.Write(r.Context(), websocket.MessageText, raw)
+		}
+		say(&wire.Welcome{Protocol: 1, Session: "s", Resume: "r"})
+		say(&wire.Primary{Agents: []wire.PrimaryAgent{{Agent: "one", Epoch: 7, Primary: true}}})
+		say(&wire.Primary{Agents: []wire.PrimaryAgent{{Agent: "one", Epoch: 5, Primary: true}}}) // old news
+		for epoch, id := range tasks {
+			say(&wire.Assign{Tasks: []wire.Task{{
+				ID: id, Agent: "one", Epoch: epoch, Kind: model.TaskDeploy,
+				Intent: wire.Intent{Resource: thing("one", id.String()), Attributes: []byte("{}")},
+			}}})
+		}
+		for {
+			_, raw, err := conn.Read(r.Context())
+			if err != nil {
+				return
+			}
+			f, err := wire.Decode(raw)
+			if err != nil {
+				t.Errorf("Decode() = %v", err)
+				return
+			}
+			if b, ok := f.Body.(*wire.Report); ok {
+				for _, result := range b.Results {
+					answers <- exchange{result.Code, result.Task}
+					say(&wire.Ack{Stored: []model.TaskID{result.Task}})
+				}
+			}
+		}
+	}))
+	defer web.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	a, err := agents.New(agents.Config{
+		URL: web.URL, Environment: env, Token: "t", Names: one, StateDir: t.TempDir(), Registry: registryOf(t, noop), Transport: transport,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	for range 2 {
+		answer := <-answers
+		want := ""
+		if answer.task == tasks[5] {
+			want = "fenced"
+		}
+		if answer.code != want {
+			t.Errorf("code is %q, want %q", answer.code, want)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run() = %v", err)
+	}
 }

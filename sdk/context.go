@@ -175,7 +175,7 @@ func (c *Context) Get(key string) (any, bool) {
 
 // Log writes one line to the resource's log. kwargs are the values that the message mentions.
 func (c *Context) Log(level model.LogLevel, message string, kwargs map[string]any) {
-	line := model.LogLine{Level: level, Message: strings.ToValidUTF8(message, "\uFFFD"), Time: c.now()}
+	line := model.LogLine{Level: level, Message: cleanText(message), Time: c.now()}
 	if len(kwargs) > 0 {
 		line.Kwargs = encodeKwargs(kwargs)
 	}
@@ -202,6 +202,11 @@ func (c *Context) Log(level model.LogLevel, message string, kwargs map[string]an
 	if c.live != nil {
 		c.live(line)
 	}
+}
+
+// cleanText makes a text that every store and every terminal takes.
+func cleanText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 func encodeKwargs(kwargs map[string]any) json.RawMessage {

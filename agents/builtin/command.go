@@ -177,7 +177,7 @@ func (c *capture) String() string {
 	if c.left > 0 {
 		text += fmt.Sprintf("\n… (%d bytes left out)\n", c.left)
 	}
-	return strings.ToValidUTF8(text+string(c.tail), "\uFFFD")
+	return strings.ReplaceAll(strings.ToValidUTF8(text+string(c.tail), "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // logOutput writes a command's outputs to the log, if there are any.

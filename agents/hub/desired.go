@@ -9,18 +9,18 @@ import (
 	"github.com/intendant/intendant/model"
 )
 
-// markStale asks for the desired states of an environment's agents to be compared again.
+// markStale asks for the desired states of all agents of an environment to be compared again.
 func (h *Hub) markStale(env model.EnvironmentID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if e := h.envs[env]; e != nil {
-		h.stale(e)
+		e.staleAll = true
+		h.wakeDesired()
 	}
 }
 
-// stale does the same with the lock held.
-func (h *Hub) stale(e *environment) {
-	e.stale = true
+// wakeDesired wakes the goroutine that sends desired states.
+func (h *Hub) wakeDesired() {
 	select {
 	case h.desired <- struct{}{}:
 	default:
@@ -40,32 +40,33 @@ func (h *Hub) sendDesired(ctx context.Context) {
 			return
 		case <-time.After(h.cfg.DesiredDelay):
 		}
-		for _, env := range h.staleEnvironments() {
-			if err := h.sendDesiredOf(ctx, env); err != nil && ctx.Err() == nil {
+		for env, names := range h.staleAgents() {
+			if err := h.sendDesiredOf(ctx, env, names); err != nil && ctx.Err() == nil {
 				h.log.WarnContext(ctx, "sending the desired state to agents", "environment", env, "error", err)
 			}
 		}
 	}
 }
 
-func (h *Hub) staleEnvironments() []model.EnvironmentID {
+// staleAgents takes the agents whose desired states are to be compared, as far as they are up.
+func (h *Hub) staleAgents() map[model.EnvironmentID][]model.AgentName {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var ids []model.EnvironmentID
+	out := map[model.EnvironmentID][]model.AgentName{}
 	for id, e := range h.envs {
-		if e.stale {
-			e.stale = false
-			ids = append(ids, id)
+		for name, a := range e.agents {
+			if a.primary != nil && (e.staleAll || e.stale[name]) {
+				out[id] = append(out[id], name)
+			}
 		}
+		slices.Sort(out[id])
+		e.staleAll = false
+		clear(e.stale)
 	}
-	return ids
+	return out
 }
 
-func (h *Hub) sendDesiredOf(ctx context.Context, env model.EnvironmentID) error {
-	names := h.Agents(env)
-	if len(names) == 0 {
-		return nil
-	}
+func (h *Hub) sendDesiredOf(ctx context.Context, env model.EnvironmentID, names []model.AgentName) error {
 	version, intents, err := h.cfg.Registry.AgentIntents(ctx, env, names)
 	if err != nil {
 		return err

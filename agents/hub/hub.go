@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/intendant/intendant/agents/wire"
 	"github.com/intendant/intendant/model"
 )
@@ -19,7 +21,7 @@ import (
 const (
 	DefaultResumeWindow    = 15 * time.Second
 	DefaultRefreshInterval = 30 * time.Second
-	DefaultDesiredDelay    = 2 * time.Second
+	DefaultDesiredDelay    = 5 * time.Second
 	DefaultReporters       = 256
 	DefaultRepairInterval  = "86400"
 )
@@ -47,12 +49,15 @@ type Config struct {
 	Server string
 	// ResumeWindow is how long a session outlives its connection. Defaults to 15 seconds.
 	ResumeWindow time.Duration
-	// RefreshInterval is how often paused agents and desired states are read again when no hint came. Defaults to 30 seconds.
+	// RefreshInterval is how often paused agents are read again when no hint came; desired states, which are large, are
+	// read again after twenty times as long. Defaults to 30 seconds.
 	RefreshInterval time.Duration
-	// DesiredDelay is the pause before changed desired states are sent to agents, which gathers changes. Defaults to 2 seconds.
+	// DesiredDelay is the pause before changed desired states are sent to agents, which gathers changes. Defaults to 5 seconds.
 	DesiredDelay time.Duration
 	// Reporters is the number of results of one session that are being stored at once. Defaults to 256.
 	Reporters int
+	// Registerer takes the hub's metrics. Defaults to none.
+	Registerer prometheus.Registerer
 	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
 	// Logger takes the hub's log. Defaults to none.
@@ -61,10 +66,11 @@ type Config struct {
 
 // Hub keeps sessions of agents and hands tasks to them. It implements the scheduler's Dispatcher.
 type Hub struct {
-	cfg    Config
-	log    *slog.Logger
-	events *queue[func()]
-	saves  *saver
+	cfg     Config
+	log     *slog.Logger
+	events  *queue[func()]
+	saves   *saver
+	metrics *metrics
 	// stop is closed when Run ends: connections close.
 	stop chan struct{}
 	// conns waits for connections, lanes for results that are being stored, children for processes.
@@ -93,8 +99,9 @@ type environment struct {
 	// paused is the last answer of the registry; pausedKnown is false before the first.
 	paused      map[model.AgentName]bool
 	pausedKnown bool
-	// stale says that desired states are to be compared and sent again.
-	stale bool
+	// stale are the agents whose desired states are to be compared and sent again, staleAll says that all are.
+	stale    map[model.AgentName]bool
+	staleAll bool
 	// hosted are the names that the server's own process is to offer.
 	hosted map[model.AgentName]bool
 	// external are names that other processes have offered: the server's own never takes them.
@@ -154,6 +161,12 @@ func New(cfg Config) (*Hub, error) {
 		sink: cfg.Sink, envs: map[model.EnvironmentID]*environment{}, sessions: map[string]*session{},
 	}
 	h.saves = newSaver(cfg.Registry, cfg.Logger)
+	h.metrics = newMetrics(h)
+	if cfg.Registerer != nil {
+		if err := cfg.Registerer.Register(h.metrics); err != nil {
+			return nil, fmt.Errorf("registering the hub's metrics: %w", err)
+		}
+	}
 	return h, nil
 }
 
@@ -246,7 +259,7 @@ func (h *Hub) shutDown(ctx context.Context, cancelLanes context.CancelFunc) {
 func (h *Hub) listen(ctx context.Context, hints <-chan model.Hint) {
 	tick := time.NewTicker(h.cfg.RefreshInterval)
 	defer tick.Stop()
-	for {
+	for ticks := 1; ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -262,17 +275,23 @@ func (h *Hub) listen(ctx context.Context, hints <-chan model.Hint) {
 				h.refreshPaused(ctx, hint.Environment)
 			}
 		case <-tick.C:
+			ticks++
 			for _, env := range h.connected() {
 				if h.elsewhere(env) {
 					h.dismiss(env)
 					continue
 				}
-				h.markStale(env)
+				if ticks%ticksPerState == 0 {
+					h.markStale(env)
+				}
 				h.refreshPaused(ctx, env)
 			}
 		}
 	}
 }
+
+// ticksPerState is how many refreshes pass between two readings of the desired states.
+const ticksPerState = 20
 
 func (h *Hub) elsewhere(env model.EnvironmentID) bool {
 	return h.cfg.Elsewhere != nil && h.cfg.Elsewhere(env)
@@ -436,7 +455,7 @@ func (h *Hub) environment(id model.EnvironmentID) *environment {
 	if e == nil {
 		e = &environment{
 			id: id, agents: map[model.AgentName]*agent{}, tasks: map[model.TaskID]*session{}, hosted: map[model.AgentName]bool{},
-			external: map[model.AgentName]bool{},
+			external: map[model.AgentName]bool{}, stale: map[model.AgentName]bool{},
 		}
 		h.envs[id] = e
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"github.com/intendant/intendant/agents/hub"
@@ -305,6 +306,8 @@ func TestLyingAgentIsRefused(t *testing.T) {
 		"another version":                {lie(func(r *wire.Result) { r.Version = 7 }), wire.CodeInvalid},
 		"another intent":                 {lie(func(r *wire.Result) { r.AttributeHash = "x" }), wire.CodeInvalid},
 		"another kind":                   {lie(func(r *wire.Result) { r.Kind = model.TaskDryRun }), wire.CodeInvalid},
+		"an outcome of its own":          {lie(func(r *wire.Result) { r.Outcome = "splendid" }), wire.CodeInvalid},
+		"a change of its own":            {lie(func(r *wire.Result) { r.Change = "some" }), wire.CodeInvalid},
 		"another epoch":                  {lie(func(r *wire.Result) { r.Epoch++ }), wire.CodeFenced},
 		"another agent":                  {lie(func(r *wire.Result) { r.Agent = "honest" }), wire.CodeFenced},
 		"the task of another process": {lie(func(r *wire.Result) {
@@ -383,7 +386,7 @@ func TestResultsOfAResourceKeepTheirOrder(t *testing.T) {
 	for i := range 100 {
 		results = append(results, wire.Result{
 			Task: model.TaskID{UUID: uuid.New()}, Agent: "one", Epoch: standing["one"].Epoch, Resource: resource("one", "a"),
-			Outcome: model.OutcomeDeployed, Code: fmt.Sprintf("%03d", i),
+			Outcome: model.OutcomeDeployed, Change: model.ChangeNone, Code: fmt.Sprintf("%03d", i),
 		})
 	}
 	c.send(report(results...))
@@ -409,7 +412,7 @@ func TestFloodOfResultsEndsTheConnection(t *testing.T) {
 		for i := range results {
 			results[i] = wire.Result{
 				Task: model.TaskID{UUID: uuid.New()}, Agent: "one", Epoch: standing["one"].Epoch, Resource: resource("one", "a"),
-				Outcome: model.OutcomeDeployed,
+				Outcome: model.OutcomeDeployed, Change: model.ChangeNone,
 			}
 		}
 		raw, err := wire.Encode(1, report(results...))
@@ -528,6 +531,42 @@ func TestStateIsStored(t *testing.T) {
 		t.Errorf("the stored state is %+v, want the session that was lost", got)
 	}
 	s.Await(t, "the session stored as lost", func() bool { return !s.SessionLocked(welcome.Session).LostAt.IsZero() })
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	s := sdktest.NewServer(t, func(cfg *hub.Config) { cfg.Registerer = registry })
+	c, _, _ := join(t, s, hello("p", "one", "two"))
+	s.Dispatch(t, task(t, s, "one", "a"), task(t, s, "one", "b"))
+	var assigned []wire.Task
+	for len(assigned) < 2 {
+		assigned = append(assigned, await[*wire.Assign](c).Tasks...)
+	}
+	c.send(report(result(assigned[0])))
+	await[*wire.Ack](c)
+	lie := result(assigned[1])
+	lie.Version++
+	c.send(report(lie))
+	await[*wire.Ack](c)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			got[f.GetName()] += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	want := map[string]float64{
+		"intendant_agent_sessions": 1, "intendant_agent_agents_up": 2, "intendant_agent_tasks_in_flight": 1,
+		"intendant_agent_tasks_waiting": 0, "intendant_agent_results_unstored": 0, "intendant_agent_results_total": 1,
+		"intendant_agent_results_refused_total": 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics differ:\n%s", diff)
+	}
 }
 
 func TestConfigIsChecked(t *testing.T) {

@@ -181,8 +181,9 @@ func (h *Hub) resume(s *session, hello *wire.Hello) {
 	clear(s.desired)
 	for _, name := range s.names {
 		s.primaries[name] = true
+		s.env.stale[name] = true
 	}
-	s.env.stale = true
+	h.wakeDesired()
 }
 
 // offer replaces the names of a session.
@@ -215,9 +216,6 @@ func (h *Hub) offer(s *session, names []model.AgentName) {
 	}
 	for n := range touched {
 		h.elect(s.env, n)
-	}
-	if len(touched) > 0 {
-		h.stale(s.env)
 	}
 }
 
@@ -303,7 +301,8 @@ func (h *Hub) seat(e *environment, a *agent, s *session) {
 	env, name, sink := e.id, a.name, h.sink
 	h.events.push(func() { sink.AgentUp(env, name) })
 	h.saves.agent(e.status(a, true))
-	h.stale(e)
+	e.stale[a.name] = true
+	h.wakeDesired()
 	h.log.Info("agent has a primary", "environment", env, "agent", name, "process", s.process, "hostname", s.hostname, "epoch", a.epoch)
 }
 
@@ -407,11 +406,16 @@ func (h *Hub) reported(s *session, b *wire.Report) error {
 		if refusal := h.judge(s, r); refusal != nil {
 			h.log.Warn("result of an agent refused", "environment", s.env.id, "process", s.process, "task", r.Task,
 				"resource", r.Resource, "code", refusal.Code, "reason", refusal.Message)
+			h.metrics.refused.WithLabelValues(string(refusal.Code)).Inc()
 			s.ack.Refused = append(s.ack.Refused, *refusal)
 			s.signal()
 			continue
 		}
-		h.enqueue(s, delivery{result: r.Model(s.env.id)})
+		m := r.Model(s.env.id)
+		for i := range m.Log {
+			m.Log[i].Level = knownLevel(m.Log[i].Level)
+		}
+		h.enqueue(s, delivery{result: m})
 	}
 	return nil
 }
@@ -420,6 +424,9 @@ func (h *Hub) reported(s *session, b *wire.Report) error {
 func (h *Hub) judge(s *session, r *wire.Result) *wire.Refusal {
 	refuse := func(code wire.Code, format string, args ...any) *wire.Refusal {
 		return &wire.Refusal{Task: r.Task, Code: code, Message: fmt.Sprintf(format, args...)}
+	}
+	if knownOutcome(r.Outcome) == otherOutcome || !knownChange(r.Change) {
+		return refuse(wire.CodeInvalid, "outcome %q with change %q is not known", r.Outcome, r.Change)
 	}
 	if f := s.inflight[r.Task]; f != nil {
 		t := &f.task
@@ -448,6 +455,23 @@ func (h *Hub) judge(s *session, r *wire.Result) *wire.Refusal {
 		return refuse(wire.CodeInvalid, "epoch %d was never given out; the current one is %d", r.Epoch, a.epoch)
 	}
 	return nil
+}
+
+func knownChange(c model.Change) bool {
+	switch c {
+	case model.ChangeNone, model.ChangeCreated, model.ChangePurged, model.ChangeUpdated:
+		return true
+	}
+	return false
+}
+
+// knownLevel makes an unknown level INFO.
+func knownLevel(l model.LogLevel) model.LogLevel {
+	switch l {
+	case model.LevelCritical, model.LevelError, model.LevelWarning, model.LevelInfo, model.LevelDebug, model.LevelTrace:
+		return l
+	}
+	return model.LevelInfo
 }
 
 // enqueue puts a result in line behind others of its resource. The lock must be held.
@@ -517,6 +541,7 @@ func (h *Hub) stored(s *session, d delivery, err error) {
 	case d.local:
 		return
 	case err == nil:
+		h.metrics.stored.WithLabelValues(knownOutcome(d.result.Outcome)).Inc()
 		s.ack.Stored = append(s.ack.Stored, task)
 	case permanent(err):
 		s.ack.Refused = append(s.ack.Refused, wire.Refusal{Task: task, Code: wire.CodeOf(err), Message: err.Error()})

@@ -51,7 +51,10 @@ type Autostart struct {
 	Args []string
 	// Env is the environment of the processes. Defaults to the server's own without the variables that configure it.
 	Env []string
-	// URL is where the processes find the server. Required.
+	// Run, when set, runs the agent in this process instead of starting a program. It works until ctx ends, and is called
+	// again when it returns before.
+	Run func(ctx context.Context, env model.EnvironmentID, stateDir string, credentials Credentials) error
+	// URL is where the processes find the server. Required unless there is a Run.
 	URL string
 	// StateDir holds one directory per environment. Required.
 	StateDir string
@@ -66,7 +69,7 @@ type Autostart struct {
 }
 
 func (a *Autostart) validate() error {
-	if a.URL == "" || a.StateDir == "" {
+	if a.URL == "" && a.Run == nil || a.StateDir == "" {
 		return fmt.Errorf("hub: autostart needs the server's URL and a state directory: %w", model.ErrInvalid)
 	}
 	return nil
@@ -290,12 +293,29 @@ func (c *child) supervise() {
 	}
 }
 
-// runOnce starts the process and waits for its end.
+// runOnce runs the agent once.
 func (c *child) runOnce() error {
 	dir := filepath.Join(c.cfg.StateDir, c.env.String())
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the agent's state directory: %w", err)
 	}
+	if c.cfg.Run == nil {
+		return c.runProcess(dir)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-c.stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return c.cfg.Run(ctx, c.env, dir, c.credentials)
+}
+
+// runProcess starts the process and waits for its end.
+func (c *child) runProcess(dir string) error {
 	args := append(slices.Clone(c.cfg.Args), "--autostarted", "--environment", c.env.String(), "--server", c.cfg.URL,
 		"--state-dir", dir, "--credentials-fd", fmt.Sprint(CredentialsFD))
 	cmd := exec.Command(c.cfg.Executable, args...) //nolint:gosec,noctx // our own program, stopped by signals
