@@ -15,7 +15,7 @@ import (
 const maxYear = 2200
 
 // ValidateCron reports what is wrong with a cron expression: five fields with the minute first; six with a year at the end, or
-// with seconds first when the last field can not be a year; seven with both. It is a [model.CronValidator].
+// with seconds first when the last field can not be a year; seven with both; or a name such as @daily. It is a [model.CronValidator].
 func ValidateCron(expression string) error {
 	_, err := parseCron(expression)
 	return err
@@ -25,6 +25,13 @@ func ValidateCron(expression string) error {
 func parseCron(expression string) (cron.Schedule, error) {
 	if strings.Contains(expression, "TZ=") {
 		return nil, fmt.Errorf("cron expression %q: time zones are not supported, moments are in UTC: %w", expression, model.ErrInvalid)
+	}
+	if expression = strings.TrimSpace(expression); strings.HasPrefix(expression, "@") {
+		schedule, err := cron.ParseStandard("TZ=UTC " + expression)
+		if err != nil {
+			return nil, fmt.Errorf("cron expression %q: %w: %w", expression, err, model.ErrInvalid)
+		}
+		return schedule, nil
 	}
 	fields := strings.Fields(expression)
 	var years map[int]bool
@@ -127,6 +134,10 @@ func (y yearly) Next(t time.Time) time.Time {
 
 // previous returns the last moment of a schedule that is not after t, or the zero time when there was none in a year.
 func previous(s cron.Schedule, t time.Time) time.Time {
+	if _, ok := s.(cron.ConstantDelaySchedule); ok {
+		// Its moments count from whenever it was begun.
+		return time.Time{}
+	}
 	t = t.UTC()
 	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 366 * 24 * time.Hour} {
 		found := time.Time{}

@@ -499,11 +499,7 @@ func (l *loop) act(ctx context.Context, p *plan) {
 		}
 		switch f := f.(type) {
 		case engine.StartTask:
-			if err := l.s.cfg.Dispatcher.Dispatch(ctx, f.Task); err != nil {
-				l.log.Debug("a task was not handed out", "task", f.Task.ID.String(), "agent", string(f.Task.Agent), "error", err)
-				l.send(input{event: engine.DispatchFailed{Task: f.Task.ID}})
-				l.s.alarms.set(l.recheck, time.Now().Add(agentRecheck))
-			}
+			l.dispatch(ctx, f.Task)
 		case engine.CancelTask:
 			if err := l.s.cfg.Dispatcher.Cancel(ctx, l.env, f.Tasks); err != nil {
 				l.log.Debug("tasks could not be withdrawn", "error", err)
@@ -515,6 +511,27 @@ func (l *loop) act(ctx context.Context, p *plan) {
 		case engine.Announce:
 			l.log.Debug("scheduler", "state", string(f.Kind), "version", l.state.Version())
 		}
+	}
+}
+
+// dispatch hands a task out. A task that can never be handed out fails; one that can not be now waits for its agent.
+func (l *loop) dispatch(ctx context.Context, task model.Task) {
+	err := l.s.cfg.Dispatcher.Dispatch(ctx, task)
+	switch {
+	case err == nil:
+	case errors.Is(err, model.ErrInvalid):
+		now := time.Now().UTC()
+		l.log.Warn("a task can not be handed out", "task", task.ID.String(), "agent", string(task.Agent), "error", err)
+		l.send(input{event: engine.TaskFinished{Result: model.Result{
+			Task: task.ID, Environment: task.Environment, Resource: task.Intent.Resource, Version: task.Version, Kind: task.Kind,
+			AttributeHash: task.Intent.AttributeHash, Outcome: model.OutcomeFailed, Change: model.ChangeNone, StartedAt: now, FinishedAt: now,
+			Trace: task.Trace, DryRun: task.DryRun, Code: "undeliverable", Retry: model.RetryPerson,
+			Log: []model.LogLine{{Level: model.LevelError, Time: now, Message: "The task can not be handed to its agent: " + err.Error()}},
+		}}})
+	default:
+		l.log.Debug("a task was not handed out", "task", task.ID.String(), "agent", string(task.Agent), "error", err)
+		l.send(input{event: engine.DispatchFailed{Task: task.ID}})
+		l.s.alarms.set(l.recheck, time.Now().Add(agentRecheck))
 	}
 }
 

@@ -420,7 +420,8 @@ func (s *Scheduler) RefreshFacts(env model.EnvironmentID, resources []model.Reso
 	return nil
 }
 
-// Explain says why a resource is where it is. model.ErrUnavailable: this server does not own the environment.
+// Explain says why a resource is where it is. model.ErrNotFound: the newest released version does not have it;
+// model.ErrUnavailable: this server does not own the environment.
 func (s *Scheduler) Explain(ctx context.Context, env model.EnvironmentID, resource model.ResourceID) (model.Explanation, error) {
 	l := s.loop(env)
 	if l == nil {
@@ -428,13 +429,17 @@ func (s *Scheduler) Explain(ctx context.Context, env model.EnvironmentID, resour
 	}
 	var x model.Explanation
 	done := make(chan error, 1)
-	if !l.send(input{query: func(st *engine.State) { x = st.Explain(resource) }, done: done}) {
+	managed := false
+	if !l.send(input{query: func(st *engine.State) { managed, x = st.Manages(resource), st.Explain(resource) }, done: done}) {
 		return model.Explanation{}, notOwned(env)
 	}
 	select {
 	case err := <-done:
 		if err != nil {
 			return model.Explanation{}, err
+		}
+		if !managed {
+			return model.Explanation{}, fmt.Errorf("resource %s is not in the newest released version: %w", resource, model.ErrNotFound)
 		}
 		return x, nil
 	case <-ctx.Done():

@@ -339,7 +339,7 @@ type agents struct {
 	outcome map[model.ResourceID]model.Outcome
 	ensured []model.AgentName
 	cancels []model.TaskID
-	autorun bool
+	large   map[model.ResourceID]bool // resources that do not fit on the wire
 	wg      sync.WaitGroup
 }
 
@@ -356,6 +356,9 @@ func (a *agents) Dispatch(ctx context.Context, task model.Task) error {
 	defer a.mu.Unlock()
 	if !a.up[task.Agent] {
 		return model.ErrUnavailable
+	}
+	if a.large[task.Intent.Resource] {
+		return model.ErrInvalid
 	}
 	a.tasks = append(a.tasks, task)
 	if a.hold {
@@ -428,11 +431,6 @@ func (a *agents) EnsureAgents(_ context.Context, _ model.EnvironmentID, names []
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ensured = append(a.ensured, names...)
-	if a.autorun {
-		for _, n := range names {
-			a.up[n] = true
-		}
-	}
 	return nil
 }
 
@@ -548,6 +546,9 @@ func TestDeploysAVersionAndItsChanges(t *testing.T) {
 		x, err := s.Explain(t.Context(), env, resource("y", "b"))
 		if err != nil || x.Summary == "" {
 			t.Errorf("Explain = %+v, %v", x, err)
+		}
+		if _, err := s.Explain(t.Context(), env, resource("y", "none")); !errors.Is(err, model.ErrNotFound) {
+			t.Errorf("Explain of what is not there = %v, want ErrNotFound", err)
 		}
 		stop()
 		m.read(env, func(e *environment) {
@@ -896,6 +897,31 @@ func TestPoisonIsRefusedAndDoesNotStopTheRest(t *testing.T) {
 		if got := m.status(env, resource("x", "a")); got != model.StatusDeployed || a.count() != 2 {
 			t.Errorf("status = %s after %d tasks, want deployed by a second one", got, a.count())
 		}
+		stop()
+		a.wg.Wait()
+	})
+}
+
+func TestUndeliverableTaskFails(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, m *memory, store scheduler.Store) {
+		env := m.add(1, intent(t, "x", "large", `{}`), intent(t, "x", "small", `{}`))
+		a := newAgents("x")
+		a.large = map[model.ResourceID]bool{resource("x", "large"): true}
+		_, stop := serve(t, store, a, nil)
+		defer stop()
+		within(time.Hour)
+		if got := m.status(env, resource("x", "large")); got != model.StatusFailed {
+			t.Errorf("status of the large one = %s, want failed", got)
+		}
+		if got := m.status(env, resource("x", "small")); got != model.StatusDeployed {
+			t.Errorf("status of the small one = %s, want deployed", got)
+		}
+		m.read(env, func(e *environment) {
+			if len(e.finished) != 2 {
+				t.Errorf("%d results, want one for each: the large one is not tried again", len(e.finished))
+			}
+		})
 		stop()
 		a.wg.Wait()
 	})

@@ -32,7 +32,8 @@ type DispatchFailed struct{ Task model.TaskID }
 // AgentUp tells that an agent has a session.
 type AgentUp struct{ Agent model.AgentName }
 
-// AgentDown tells that an agent has lost its session; all that it had may be lost.
+// AgentDown tells that an agent has lost its session, and which tasks went with it. Tasks that are not named are still to be
+// reported, as is known of the process that has them. A lost one may be reported all the same.
 type AgentDown struct {
 	Agent model.AgentName
 	Lost  []model.TaskID

@@ -505,18 +505,19 @@ func (s *State) agentDown(e AgentDown) {
 	g := &s.agents[a]
 	g.up = false
 	expires := s.now.Add(s.cfg.AgentLostGrace).UnixNano()
-	for ti := range s.tasks {
-		t := &s.tasks[ti]
-		if !t.used || t.agent != a {
+	for _, id := range e.Lost {
+		ti, ok := s.taskByID[id]
+		if !ok || s.tasks[ti].agent != a {
 			continue
 		}
+		t := &s.tasks[ti]
 		t.lost = true
 		if t.counted {
 			t.counted = false
 			g.inFlight--
 		}
-		if expires < s.taskTimers.at(int32(ti)) {
-			s.taskTimers.set(int32(ti), expires)
+		if expires < s.taskTimers.at(ti) {
+			s.taskTimers.set(ti, expires)
 		}
 	}
 	s.markReady(a)

@@ -314,6 +314,12 @@ func (s *State) PausedAgents() []model.AgentName {
 // Halted tells whether everything is stopped.
 func (s *State) Halted() bool { return s.halt }
 
+// Manages tells whether the newest released version has a resource.
+func (s *State) Manages(id model.ResourceID) bool {
+	i, ok := s.byID[id]
+	return ok && s.res[i].managed
+}
+
 // InFlight tells whether a task is one that the state waits for.
 func (s *State) InFlight(id model.TaskID) bool {
 	_, ok := s.taskByID[id]
