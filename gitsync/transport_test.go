@@ -36,7 +36,7 @@ func serveHTTP(t *testing.T, o *origin, user, password string, wrap func(http.Ha
 		t.Fatalf("the test needs git: %v", err)
 	}
 	var h http.Handler = &cgi.Handler{
-		Path: git, Args: []string{"http-backend"}, Dir: o.dir,
+		Path: git, Args: []string{"http-backend"}, Dir: o.dir, Stderr: io.Discard,
 		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(o.dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
 	}
 	if user != "" {

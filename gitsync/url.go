@@ -171,7 +171,8 @@ func parseURL(raw string) (remote, error) {
 		return remote{scheme: schemeFile, path: path.Clean(raw)}, nil
 	}
 	if !strings.Contains(raw, "://") {
-		if m := scpForm.FindStringSubmatch(raw); m != nil && !helperForm.MatchString(raw) {
+		if m := scpForm.FindStringSubmatch(raw); m != nil && !helperForm.MatchString(raw) && (m[1] != "" || strings.Contains(m[2], ".")) {
+			// Without a user a host needs a dot, or else "javascript:…" would be an address.
 			if strings.HasPrefix(m[3], "-") {
 				return bad("has a path that begins with a dash")
 			}
