@@ -85,6 +85,8 @@ func commands(g *globals) []*cobra.Command {
 	return []*cobra.Command{
 		newServerCommand(g),
 		newCompileCommand(),
+		newExportCommand(g),
+		newDeployCommand(g),
 		agent,
 		newStatusCommand(g),
 		newProjectCommand(g),

@@ -131,18 +131,6 @@ func newDryRunCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "dryrun", Short: "Dry runs: what a version would change, changing nothing"}
 	r.serverFlags(cmd)
 	r.environmentFlag(cmd)
-	report := func(s *session, rep api.DryRunReport) error {
-		if done, err := s.value(rep); done {
-			return err
-		}
-		changed := slices.DeleteFunc(rep.Diff, func(d api.ResourceDiff) bool { return d.Status == "unmodified" })
-		if rep.Summary.Todo > 0 {
-			if err := s.say("%d of %d resources are still to be asked.", rep.Summary.Todo, rep.Summary.Total); err != nil {
-				return err
-			}
-		}
-		return s.diff(changed, "Nothing would change.")
-	}
 	start := r.versionOne("start VERSION", "Ask all agents what a version would change, and wait for the answers", 1, func(cmd *cobra.Command, s *session, n []int) error {
 		id, err := s.RequestDryRun(cmd.Context(), n[0])
 		if err != nil {
@@ -152,7 +140,7 @@ func newDryRunCommand(g *globals) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return report(s, rep)
+		return s.dryRunReport(rep)
 	})
 	cmd.AddCommand(start, r.versionOne("list VERSION", "List the dry runs of a version", 1, func(cmd *cobra.Command, s *session, n []int) error {
 		all, err := s.DryRuns(cmd.Context(), n[0])
@@ -182,8 +170,22 @@ func newDryRunCommand(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return report(s, rep)
+			return s.dryRunReport(rep)
 		},
 	})
 	return cmd
+}
+
+// dryRunReport writes what a dry run has found.
+func (s *session) dryRunReport(rep api.DryRunReport) error {
+	if done, err := s.value(rep); done {
+		return err
+	}
+	changed := slices.DeleteFunc(rep.Diff, func(d api.ResourceDiff) bool { return d.Status == "unmodified" })
+	if rep.Summary.Todo > 0 {
+		if err := s.say("%d of %d resources are still to be asked.", rep.Summary.Todo, rep.Summary.Total); err != nil {
+			return err
+		}
+	}
+	return s.diff(changed, "Nothing would change.")
 }
