@@ -91,7 +91,13 @@ type Clock func() time.Time
 // Compile compiles a project. The diagnostics hold all faults and warnings; the result is never nil when err is nil. err is
 // set when the context is done or when the compiler itself is at fault.
 func Compile(ctx context.Context, p Project, opts Options) (*Result, diag.List, error) {
-	return compile(ctx, p, opts, time.Now)
+	res, ds, err := compile(ctx, p, opts, time.Now)
+	return res, slices.DeleteFunc(ds, ours), err
+}
+
+// ours reports a warning about an embedded module: its users can do nothing about it.
+func ours(d diag.Diagnostic) bool {
+	return d.Severity == diag.Warning && strings.HasPrefix(d.Range.File, "{")
 }
 
 func compile(ctx context.Context, p Project, opts Options, now Clock) (*Result, diag.List, error) {
