@@ -584,15 +584,11 @@ func (b *binder) unpacked(args []syntax.Arg, scope *Scope, l *layout) ([]*Unpack
 }
 
 func (b *binder) call(e *syntax.Call, scope *Scope, l *layout) (Expr, *Fault) {
-	at := b.at(e.Place())
-	out := &Call{node: node{*at}, Name: e.Func.Text, Scope: scope}
-	seen := map[string]bool{}
-	for _, a := range e.Args {
-		if a.Name.Valid() {
-			if seen[a.Name.Text] {
-				return nil, New("RuntimeException", at, "Keyword argument %s repeated in function call %s()", a.Name.Text, e.Func.Text)
-			}
-			seen[a.Name.Text] = true
+	out := &Call{node: b.node(e.Place()), Name: e.Func.Text, Scope: scope}
+	at := &out.At
+	for i, a := range e.Args {
+		if a.Name.Valid() && argument(e.Args[:i], a.Name.Text) >= 0 {
+			return nil, New("RuntimeException", at, "Keyword argument %s repeated in function call %s()", a.Name.Text, e.Func.Text)
 		}
 	}
 	inner := &layout{}
@@ -600,8 +596,9 @@ func (b *binder) call(e *syntax.Call, scope *Scope, l *layout) (Expr, *Fault) {
 	if out.Args, out.Kwargs, out.Unpack, f = b.args(e.Args, scope, inner); f != nil {
 		return nil, f
 	}
-	t, sym, f := b.ns.LookupType(e.Func.Text, b.at(e.Func.Place()))
+	t, sym, f := b.ns.LookupType(e.Func.Text, nil)
 	if f != nil {
+		f.At = b.at(e.Func.Place())
 		return nil, f
 	}
 	switch s := sym.(type) {
@@ -629,8 +626,9 @@ func (b *binder) lookup(e *syntax.IndexLookup, scope *Scope, l *layout) (Expr, *
 	if _, out.Keys, out.Unpack, f = b.args(e.Args, scope, inner); f != nil {
 		return nil, f
 	}
-	t, _, f := b.ns.LookupType(e.Type.Text, b.at(e.Type.Place()))
+	t, _, f := b.ns.LookupType(e.Type.Text, nil)
 	if f != nil {
+		f.At = b.at(e.Type.Place())
 		return nil, f
 	}
 	ent, ok := t.(*Entity)

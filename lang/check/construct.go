@@ -9,46 +9,64 @@ import (
 )
 
 func (b *binder) construct(e *syntax.Construct, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
-	out := &Construct{node: b.node(e.Place()), Name: e.Type.Text, Explicit: map[string]bool{}}
-	for _, a := range e.Args {
-		if !a.Name.Valid() {
-			continue
-		}
-		if out.Explicit[a.Name.Text] {
+	out := &Construct{node: b.node(e.Place()), Name: e.Type.Text}
+	unpacks := false
+	for i, a := range e.Args {
+		unpacks = unpacks || a.Unpack.Valid()
+		if a.Name.Valid() && argument(e.Args[:i], a.Name.Text) >= 0 {
 			return nil, New("RuntimeException", &out.At, "The attribute %s in the constructor call of %s is already set.", a.Name.Text, e.Type.Text)
 		}
-		out.Explicit[a.Name.Text] = true
 	}
 	typ, f := b.constructedType(e, out, left)
 	if f != nil {
 		return nil, f
 	}
 	out.Type = typ
-	given := make(map[string]bool, len(typ.Defaults)+len(out.Explicit))
-	for _, d := range typ.Defaults {
-		given[d.Attr.Name] = true
-	}
-	for name := range out.Explicit {
-		given[name] = true
-	}
-	indexed := map[string]bool{}
+	typ.summarise()
 	for _, ix := range typ.Indexes {
 		for _, name := range ix.Names {
-			if given[name] {
-				indexed[name] = true
-			} else {
+			if !typ.defaulted[name] && argument(e.Args, name) < 0 {
 				out.Required = append(out.Required, name)
 			}
 		}
 	}
-	unpacks := slices.ContainsFunc(e.Args, func(a syntax.Arg) bool { return a.Unpack.Valid() })
+	if unpacks {
+		out.Explicit = make(map[string]bool, len(e.Args))
+		for _, a := range e.Args {
+			if a.Name.Valid() {
+				out.Explicit[a.Name.Text] = true
+			}
+		}
+	}
 	if len(out.Required) > 0 && !unpacks && (left == nil || len(out.Required) > 1) {
 		return nil, MissingIndexAttributes(&out.At, typ, out.Required)
 	}
 	if len(out.Required) > 0 && left != nil {
 		b.bindLHS(out, scope, l, left)
 	}
-	return b.constructArgs(e, out, scope, l, indexed)
+	return b.constructArgs(e, out, scope, l)
+}
+
+// argument is the place of the named argument, -1 when there is none.
+func argument(args []syntax.Arg, name string) int {
+	return slices.IndexFunc(args, func(a syntax.Arg) bool { return a.Name.Text == name && a.Name.Valid() })
+}
+
+// summarise notes which attributes have a default and which are part of an index.
+func (e *Entity) summarise() {
+	if e.defaulted != nil {
+		return
+	}
+	e.defaulted = make(map[string]bool, len(e.Defaults))
+	for _, d := range e.Defaults {
+		e.defaulted[d.Attr.Name] = true
+	}
+	e.indexed = map[string]bool{}
+	for _, ix := range e.Indexes {
+		for _, name := range ix.Names {
+			e.indexed[name] = true
+		}
+	}
 }
 
 // bindLHS binds the left-hand instance, which may supply an attribute of an index.
@@ -78,64 +96,65 @@ func MissingIndexAttributes(at *Loc, e *Entity, names []string) *Fault {
 	return New("IndexAttributeMissingInConstructorException", at, "%s", text.String())
 }
 
-func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope, l *layout, indexed map[string]bool) (Expr, *Fault) {
+func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope, l *layout) (Expr, *Fault) {
 	typ := out.Type
 	selfScope, self := scope, ""
-	if needsSelf(e.Args, indexed) {
+	if needsSelf(e.Args, typ.indexed) {
 		self = b.newSelf()
 		selfScope = &Scope{parent: scope, kind: scopeElement, ns: b.ns, names: map[string]int{self: 0}}
 		out.NeedsSelf = true
 	}
-	bound := make(map[string]Named, len(e.Args))
-	for _, a := range e.Args {
+	bound := make([]Named, len(e.Args))
+	direct := 0
+	for k, a := range e.Args {
 		if !a.Name.Valid() {
 			continue
 		}
-		at := b.at(a.Name.Place())
+		arg := &bound[k]
 		i, ok := typ.Slot(a.Name.Text)
 		if !ok {
-			f := New("TypingException", at, "no attribute %s on type %s", a.Name.Text, typ.full)
+			f := New("TypingException", b.at(a.Name.Place()), "no attribute %s on type %s", a.Name.Text, typ.full)
 			f.Hint = attributeHint(typ, a.Name.Text)
 			return nil, f
 		}
-		arg := Named{Name: a.Name.Text, At: *at, Attr: i}
+		arg.Name, arg.Attr = a.Name.Text, i
 		var f *Fault
-		if indexed[arg.Name] {
+		if typ.indexed[arg.Name] {
+			direct++
 			arg.X, f = b.expr(a.Value, scope, l)
 		} else {
-			al := &layout{}
-			arg.X, f = b.exprLHS(a.Value, selfScope, al, &lhs{self: self, attr: arg.Name, hint: typ.All[i].Base})
+			al := layout{}
+			arg.X, f = b.exprLHS(a.Value, selfScope, &al, &lhs{self: self, attr: arg.Name, hint: typ.All[i].Base})
 			arg.Layout = al.n
 		}
 		if f != nil {
 			return nil, f
 		}
-		bound[arg.Name] = arg
 	}
 	var f *Fault
 	if out.Unpack, f = b.unpacked(e.Args, scope, l); f != nil {
 		return nil, f
 	}
+	out.Indirect = make([]Named, 0, len(e.Args)+len(typ.Defaults)-direct)
 	put := func(arg Named) {
-		if indexed[arg.Name] {
+		_, arg.Constant = arg.X.(*Literal)
+		if typ.indexed[arg.Name] {
 			out.Direct = append(out.Direct, arg)
 		} else {
 			out.Indirect = append(out.Indirect, arg)
 		}
 	}
-	defaulted := make(map[string]bool, len(typ.Defaults))
 	for _, d := range typ.Defaults {
-		defaulted[d.Attr.Name] = true
-		arg, ok := bound[d.Attr.Name]
-		if !ok {
-			i, _ := typ.Slot(d.Attr.Name)
-			arg = Named{Name: d.Attr.Name, X: d.X, Attr: i}
+		if k := argument(e.Args, d.Attr.Name); k >= 0 {
+			put(bound[k])
+			continue
 		}
-		put(arg)
+		i, _ := typ.Slot(d.Attr.Name)
+		put(Named{Name: d.Attr.Name, X: d.X, Attr: i})
 	}
-	for _, a := range e.Args {
-		if a.Name.Valid() && !defaulted[a.Name.Text] {
-			put(bound[a.Name.Text])
+	for k, a := range e.Args {
+		if a.Name.Valid() && !typ.defaulted[a.Name.Text] {
+			put(bound[k])
 		}
 	}
 	return out, nil
@@ -180,7 +199,10 @@ func constructs(x syntax.Expr) bool {
 
 // constructedType resolves the entity of a constructor, with the help of the relation that it is an argument for.
 func (b *binder) constructedType(e *syntax.Construct, out *Construct, left *lhs) (*Entity, *Fault) {
-	t, _, missing := b.ns.LookupType(e.Type.Text, b.at(e.Type.Place()))
+	t, _, missing := b.ns.LookupType(e.Type.Text, nil)
+	if missing != nil {
+		missing.At = b.at(e.Type.Place())
+	}
 	if missing != nil && missing.Class != "TypeNotFoundException" && missing.Class != "MissingImportException" {
 		return nil, missing
 	}

@@ -186,6 +186,8 @@ type Named struct {
 	Attr int
 	// Layout is the frame of the unit that assigns the argument, for constructors.
 	Layout int
+	// Constant says that X is a *Literal.
+	Constant bool
 }
 
 // Unpack is **expression.

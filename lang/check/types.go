@@ -224,6 +224,8 @@ type Entity struct {
 	full      string
 	stmtAt    Loc
 	collected bool
+	// defaulted and indexed are the names of attributes with a default and in an index.
+	defaulted, indexed map[string]bool
 }
 
 // Default is the default value of an attribute.

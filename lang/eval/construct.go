@@ -43,7 +43,7 @@ func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fa
 		return nil, f
 	}
 	if i != nil {
-		i.places = append(i.places, e.Where())
+		i.others = append(i.others, e.Where())
 		for _, d := range direct {
 			if f := m.setDirect(i, d, e.Where()); f != nil {
 				return nil, f
@@ -74,6 +74,10 @@ func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fa
 		if len(late) > 0 && slices.ContainsFunc(late, func(l attrValue) bool { return l.name == a.Name }) {
 			continue
 		}
+		if target := i.variable(a.Attr); a.Constant && target.kind == plainVar {
+			m.runq.push(task{inst: i, from: e, arg: k})
+			continue
+		}
 		if f := m.assignAttr(i, a.Name, i.variable(a.Attr), a.X, a.Layout, sc, e.Where()); f != nil {
 			return nil, f
 		}
@@ -82,6 +86,16 @@ func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fa
 		return nil, f
 	}
 	return i, nil
+}
+
+// assignConstant gives an attribute of an instance the constant that a constructor or a default has for it.
+func (m *machine) assignConstant(i *Instance, a *check.Named, by *check.Loc) *check.Fault {
+	lit, _ := a.X.(*check.Literal)
+	f := m.set(i.variable(a.Attr), lit.Val, lit.Where(), true)
+	if f == nil {
+		return nil
+	}
+	return attributeFault(by, i, a.Name, f.By(by, false))
 }
 
 func (m *machine) setDirect(i *Instance, d attrValue, at *check.Loc) *check.Fault {

@@ -615,49 +615,53 @@ func (m *machine) runIterable(u *unit, e *check.Comp) *check.Fault {
 
 // emitImplements schedules the conditions of the implement statements that apply to an instance.
 func (m *machine) emitImplements(i *Instance) *check.Fault {
-	for _, im := range i.typ.Subs {
+	for k, im := range i.typ.Subs {
+		if im.When == nil {
+			m.runq.push(task{inst: i, arg: k})
+			continue
+		}
 		u := m.unit(opImplement, im.Layout, &i.root)
-		u.aux, u.inst = im, i
-		if im.When != nil {
-			u.x = im.When
-			if f := m.prepare(im.When, &i.root, u); f != nil {
-				if f.Class == "NotFoundException" {
-					f.By(&im.At, true)
-				}
-				return f
+		u.x, u.aux, u.inst = im.When, im, i
+		if f := m.prepare(im.When, &i.root, u); f != nil {
+			if f.Class == "NotFoundException" {
+				f.By(&im.At, true)
 			}
+			return f
 		}
 		m.start(u)
 	}
 	return nil
 }
 
+// runImplement runs the implementations of an implement statement when its condition holds.
 func (m *machine) runImplement(u *unit, im *check.Implement) *check.Fault {
-	if im.When != nil {
-		if f := m.values(u); f != nil {
-			return f
-		}
-		v, f := m.eval(u, im.When)
-		if f != nil {
-			return f
-		}
-		if _, unknown := v.(*value.Unknown); unknown {
-			return nil
-		}
-		b, ok := v.(value.Bool)
-		if !ok {
-			return check.New("RuntimeException", nil,
-				"Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression", value.Str(v))
-		}
-		if !b {
-			return nil
-		}
+	if f := m.values(u); f != nil {
+		return f
 	}
+	v, f := m.eval(u, im.When)
+	if f != nil {
+		return f
+	}
+	switch b := v.(type) {
+	case *value.Unknown:
+		return nil
+	case value.Bool:
+		if b {
+			return m.implement(u.inst, im)
+		}
+		return nil
+	}
+	return check.New("RuntimeException", nil,
+		"Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression", value.Str(v))
+}
+
+// implement emits the implementations of an implement statement that have not run for the instance yet.
+func (m *machine) implement(i *Instance, im *check.Implement) *check.Fault {
 	for _, impl := range im.Using {
-		if !u.inst.started(impl) {
+		if !i.started(impl) {
 			continue
 		}
-		if f := m.emitBlock(impl.Body, m.innerScope(&u.inst.root, impl.Body)); f != nil {
+		if f := m.emitBlock(impl.Body, m.innerScope(&i.root, impl.Body)); f != nil {
 			return f
 		}
 	}

@@ -15,8 +15,12 @@ type Instance struct {
 	serial int
 	slots  []variable
 	root   scope // the scope of conditions and of implementations without variables
-	places []*check.Loc
-	ran    []*check.Implementation
+	// first is where the instance was constructed, others where it was again.
+	first  *check.Loc
+	others []*check.Loc
+	// ran is the implementation that ran for the instance first, ranToo those that did later.
+	ran    *check.Implementation
+	ranToo []*check.Implementation
 }
 
 // Entity is the class of the instance.
@@ -37,10 +41,15 @@ func (i *Instance) IsA(qualified string) bool {
 func (i *Instance) variable(slot int) *variable { return &i.slots[slot] }
 
 // place is where the instance was constructed last.
-func (i *Instance) place() *check.Loc { return i.places[len(i.places)-1] }
+func (i *Instance) place() *check.Loc {
+	if n := len(i.others); n > 0 {
+		return i.others[n-1]
+	}
+	return i.first
+}
 
 // At is where the instance was constructed first.
-func (i *Instance) At() *check.Loc { return i.places[0] }
+func (i *Instance) At() *check.Loc { return i.first }
 
 // Attribute returns the value of an attribute or relation (see [value.Instance]).
 func (i *Instance) Attribute(name string) (v value.Value, ok bool, err error) {
@@ -76,9 +85,10 @@ func (i *Instance) Serial() int { return i.serial }
 
 // Places lists every place that constructed this instance.
 func (i *Instance) Places() []string {
-	out := make([]string, len(i.places))
-	for k, p := range i.places {
-		out[k] = p.String()
+	out := make([]string, 0, 1+len(i.others))
+	out = append(out, i.first.String())
+	for _, p := range i.others {
+		out = append(out, p.String())
 	}
 	return out
 }
@@ -97,7 +107,8 @@ func (sc *scope) inner(n int) *scope {
 }
 
 func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
-	i := &Instance{typ: e, m: m, places: []*check.Loc{at}, slots: make([]variable, len(e.All))}
+	i := &take(&m.slabs.instances, 1)[0]
+	i.typ, i.m, i.first, i.slots = e, m, at, take(&m.slabs.variables, len(e.All))
 	i.root.inst = i
 	m.serial++
 	i.serial = m.serial
@@ -107,7 +118,7 @@ func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
 			many++
 		}
 	}
-	states := make([]manyState, many)
+	states := take(&m.slabs.states, many)
 	for k, a := range e.All {
 		v := &i.slots[k]
 		if a.Name == "self" { // the instance itself goes before an attribute of that name
@@ -158,9 +169,33 @@ func (m *machine) registerAs(i *Instance, e *check.Entity) *check.Fault {
 
 // started notes that an implementation runs for the instance; false when it did before.
 func (i *Instance) started(im *check.Implementation) bool {
-	if slices.Contains(i.ran, im) {
+	switch {
+	case i.ran == nil:
+		i.ran = im
+		return true
+	case i.ran == im || slices.Contains(i.ranToo, im):
 		return false
 	}
-	i.ran = append(i.ran, im)
+	i.ranToo = append(i.ranToo, im)
 	return true
+}
+
+// slabs are stocks of what instances are made of. All of it lives until the end of the compile.
+type slabs struct {
+	instances []Instance
+	variables []variable
+	states    []manyState
+}
+
+// slabSize is how many pieces are allocated at once.
+const slabSize = 1024
+
+// take cuts n pieces off a stock.
+func take[T any](stock *[]T, n int) []T {
+	if len(*stock) < n {
+		*stock = make([]T, max(n, slabSize))
+	}
+	out := (*stock)[:n:n]
+	*stock = (*stock)[n:]
+	return out
 }

@@ -88,7 +88,7 @@ type machine struct {
 	steps    int64
 	freezes  int64
 
-	runq  fifo[*unit]
+	runq  fifo[task]
 	waitq *waitQueue
 	// idle are the variables that nobody waited for when their turn came.
 	idle   []*variable
@@ -98,6 +98,7 @@ type machine struct {
 	firstUnit, lastUnit *unit
 	free                *unit // finished units, linked by next
 	slab                []unit
+	slabs               slabs
 
 	files       [][]variable
 	annotations []variable
@@ -129,6 +130,40 @@ func newMachine(p *check.Program, cfg Config) *machine {
 	return m
 }
 
+// task is an entry of the run queue: a unit, or, so that no unit has to be made for what waits for nothing, the assignment of a
+// constant to an attribute of a new instance, or the implementations of an implement statement without a condition.
+type task struct {
+	u    *unit
+	inst *Instance
+	// from is the constructor whose argument arg is assigned, nil for an implement statement, of which arg is then the number.
+	from *check.Construct
+	arg  int
+}
+
+func (t *task) where() *check.Loc {
+	switch {
+	case t.u != nil:
+		return t.u.where()
+	case t.from != nil:
+		return t.from.Where()
+	}
+	return &t.inst.typ.Subs[t.arg].At
+}
+
+func (m *machine) perform(t task) *check.Fault {
+	switch {
+	case t.u != nil:
+		return m.exec(t.u)
+	case t.from != nil:
+		return m.assignConstant(t.inst, &t.from.Indirect[t.arg], t.from.Where())
+	}
+	im := t.inst.typ.Subs[t.arg]
+	if f := m.implement(t.inst, im); f != nil {
+		return f.By(&im.At, false)
+	}
+	return nil
+}
+
 // checkEvery is how many units run between two looks at the context.
 const checkEvery = 1 << 12
 
@@ -145,11 +180,12 @@ func (m *machine) run(ctx context.Context) ([]*check.Fault, error) {
 					return nil, err
 				}
 			}
+			t := m.runq.pop()
 			if m.steps > m.maxSteps {
-				return []*check.Fault{check.New("CompilerException", m.runq.pop().where(),
+				return []*check.Fault{check.New("CompilerException", t.where(),
 					"Could not complete model, the limit of %d steps is reached: does it keep on making new instances?", m.maxSteps)}, nil
 			}
-			if f := m.exec(m.runq.pop()); f != nil {
+			if f := m.perform(t); f != nil {
 				return []*check.Fault{f}, nil
 			}
 		}
@@ -302,7 +338,7 @@ func (m *machine) finalise() []*check.Fault {
 // complete checks that an instance has an implementation and all its attributes.
 func (m *machine) complete(i *Instance) []*check.Fault {
 	var fs []*check.Fault
-	if len(i.ran) == 0 {
+	if i.ran == nil {
 		f := check.New("RuntimeException", i.place(), "Unable to select implementation for entity %s", i.typ.Name)
 		f.Hint = "every instance needs an implementation: implement " + i.typ.Name + " using std::none"
 		fs = append(fs, f)

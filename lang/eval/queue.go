@@ -2,28 +2,59 @@ package eval
 
 import "github.com/intendant/intendant/lang/check"
 
-// fifo is a first-in first-out queue.
+// fifo is a first-in first-out queue. It grows by whole blocks, so that what is in it is never moved.
 type fifo[T any] struct {
-	items []T
-	head  int
+	first, last *block[T]
+	head, tail  int // of the first block, of the last block
+	count       int
+	spare       *block[T]
 }
 
-func (q *fifo[T]) push(x T) { q.items = append(q.items, x) }
+// blockSize is the number of entries of a block.
+const blockSize = 512
 
-func (q *fifo[T]) len() int { return len(q.items) - q.head }
+type block[T any] struct {
+	items [blockSize]T
+	next  *block[T]
+}
+
+func (q *fifo[T]) push(x T) {
+	if q.last == nil || q.tail == blockSize {
+		b := q.spare
+		if b != nil {
+			q.spare = nil
+		} else {
+			b = new(block[T])
+		}
+		if q.last == nil {
+			q.first, q.head = b, 0
+		} else {
+			q.last.next = b
+		}
+		q.last, q.tail = b, 0
+	}
+	q.last.items[q.tail] = x
+	q.tail++
+	q.count++
+}
+
+func (q *fifo[T]) len() int { return q.count }
 
 func (q *fifo[T]) pop() T {
 	var zero T
-	x := q.items[q.head]
-	q.items[q.head] = zero
+	x := q.first.items[q.head]
+	q.first.items[q.head] = zero
 	q.head++
+	q.count--
 	switch {
-	case q.head == len(q.items):
-		q.items, q.head = q.items[:0], 0
-	case q.head >= 4096 && q.head*2 >= len(q.items):
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
+	case q.count == 0:
+		q.first.next = nil
+		q.last, q.head, q.tail = q.first, 0, 0
+	case q.head == blockSize:
+		b := q.first
+		q.first, q.head = b.next, 0
+		b.next = nil
+		q.spare = b
 	}
 	return x
 }

@@ -121,7 +121,7 @@ func (m *machine) start(u *unit) {
 func (m *machine) ready(u *unit) {
 	u.count--
 	if u.count == 0 {
-		m.runq.push(u)
+		m.runq.push(task{u: u})
 	}
 }
 
