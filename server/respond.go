@@ -62,6 +62,9 @@ func describe(err error) (body *api.Error, internal bool) {
 		internal = true
 		text = "the server's log has the cause under the trace id of this answer"
 	}
+	for _, sentinel := range []error{ErrUnauthenticated, model.ErrNotFound, model.ErrConflict, model.ErrInvalid, model.ErrForbidden, model.ErrUnavailable} {
+		text = strings.TrimSuffix(text, ": "+sentinel.Error()) // the prefix says the same
+	}
 	body.Code = api.CodeOf(body.Status)
 	body.Message = prefix(body.Status) + text
 	return body, internal
