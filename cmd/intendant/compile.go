@@ -63,7 +63,7 @@ compiles, 1 when it has faults, 2 when the command line makes no sense, 3 when t
 	fl.StringVar(&f.format, "format", "text", "form of the diagnostics: text, json or sarif")
 	fl.StringVarP(&f.main, "file", "f", "main.cf", "the main file")
 	fl.StringVarP(&f.environment, "environment", "e", "", "compile for this environment")
-	fl.BoolVar(&f.noCache, "no-cache", false, "do not use parsed files of earlier compiles")
+	fl.BoolVar(&f.noCache, "no-cache", false, "for compatibility: nothing is kept between compiles")
 	fl.Int64Var(&f.maxSteps, "max-steps", eval.DefaultMaxSteps, "give up on a model that takes more steps than this")
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/intendant/intendant/lang/pyre"
 	"github.com/intendant/intendant/lang/syntax"
 	"github.com/intendant/intendant/lang/value"
 )
@@ -250,7 +251,11 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 		self := scope.Resolve("self")
 		self.Slot = l.slot()
 		self.At = b.c.loc(b.ns, e.Place())
-		return &Match{node: b.node(e.Place()), X: &self, Pattern: e.Pattern}, nil
+		re, err := pyre.Compile(e.Pattern)
+		if err != nil {
+			return nil, New("ParserException", b.at(e.Place()), "Syntax error: Regex error in /%s/: '%s'", e.Pattern, err)
+		}
+		return &Match{node: b.node(e.Place()), X: &self, Pattern: e.Pattern, Regexp: re}, nil
 	case *syntax.Interpolation:
 		return b.interpolation(e, scope, l)
 	case *syntax.FString:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang/syntax"
 )
 
@@ -161,16 +162,14 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 }
 
 func attributeHint(e *Entity, name string) string {
-	best, dist := "", len(name)/3+1
-	for _, a := range e.All {
-		if d := distance(name, a.Name, dist); d < dist {
-			best, dist = a.Name, d
-		}
+	names := make([]string, len(e.All))
+	for i, a := range e.All {
+		names[i] = a.Name
 	}
-	if best == "" {
-		return ""
+	if best := diag.Closest(name, names); best != "" {
+		return "did you mean " + best + "?"
 	}
-	return "did you mean " + best + "?"
+	return ""
 }
 
 // needsSelf reports whether a constructor stands where its left-hand side is the instance that the arguments are for.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/intendant/intendant/lang/pyre"
 	"github.com/intendant/intendant/lang/value"
 )
 
@@ -133,6 +134,7 @@ type Match struct {
 	node
 	X       Expr
 	Pattern string
+	Regexp  *pyre.Regexp
 }
 
 // Lazy is and, or: the right side runs only when it decides.

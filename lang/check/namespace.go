@@ -2,6 +2,8 @@ package check
 
 import (
 	"strings"
+
+	"github.com/intendant/intendant/diag"
 )
 
 // Namespace holds the types, the variables and the imports of one file.
@@ -129,43 +131,12 @@ func notFound(name string, ns *Namespace, at *Loc) *Fault {
 
 // nearest is the visible name most like the given one, empty when none is close.
 func (ns *Namespace) nearest(name string) string {
-	if i := strings.LastIndex(name, "::"); i >= 0 {
-		name = name[i+2:]
-	}
-	best, bestDist := "", len(name)/3+1
-	consider := func(candidate string) {
-		if d := distance(name, candidate, bestDist); d < bestDist || d == bestDist && best != "" && candidate < best {
-			best, bestDist = candidate, d
-		}
-	}
+	_, base := splitName(name)
+	var candidates []string
 	for n := ns; n != nil; n = n.Parent {
 		for c := range n.types {
-			consider(c)
+			candidates = append(candidates, c)
 		}
 	}
-	return best
-}
-
-// distance is the edit distance of two names, at most limit.
-func distance(a, b string, limit int) int {
-	if d := len(a) - len(b); d >= limit || -d >= limit {
-		return limit
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return min(row[len(b)], limit)
+	return diag.Closest(base, candidates)
 }

@@ -1,9 +1,6 @@
 package check
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // policy resolves the relation precedence policy and orders its relations.
 func (c *checker) policy() {
@@ -79,24 +76,4 @@ func (c *checker) freezeOrder(first []*Attribute) []*Attribute {
 		}
 	}
 	return out
-}
-
-// ParseRule reads a rule of the policy: type.relation before type.relation. ok is false when it is none.
-func ParseRule(text string) (r Rule, ok bool) {
-	left, right, found := strings.Cut(text, " before ")
-	if !found {
-		return Rule{}, false
-	}
-	split := func(s string) (typ, rel string, ok bool) {
-		s = strings.TrimSpace(s)
-		i := strings.LastIndexByte(s, '.')
-		if i <= 0 || i == len(s)-1 {
-			return "", "", false
-		}
-		return s[:i], s[i+1:], true
-	}
-	var ok1, ok2 bool
-	r.FirstType, r.First, ok1 = split(left)
-	r.ThenType, r.Then, ok2 = split(right)
-	return r, ok1 && ok2
 }

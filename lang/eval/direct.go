@@ -2,7 +2,6 @@ package eval
 
 import (
 	"github.com/intendant/intendant/lang/check"
-	"github.com/intendant/intendant/lang/pyre"
 	"github.com/intendant/intendant/lang/value"
 )
 
@@ -53,7 +52,7 @@ func (m *machine) direct(x check.Expr, vars *env) (value.Value, *check.Fault) {
 		if !ok {
 			return nil, unresolved(e, "self")
 		}
-		return m.match(e, v)
+		return match(e, v)
 	case *check.Binary:
 		a, f := m.direct(e.X, vars)
 		if f != nil {
@@ -227,20 +226,12 @@ func (m *machine) directCall(e *check.Call, vars *env) (value.Value, *check.Faul
 }
 
 // match tests a value against the regular expression of a constraint.
-func (m *machine) match(e *check.Match, v value.Value) (value.Value, *check.Fault) {
+func match(e *check.Match, v value.Value) (value.Value, *check.Fault) {
 	s, ok := v.(value.String)
 	if !ok {
 		return nil, check.New("TypingException", e.Where(), "Regex can only be match with strings. %s is of type %s", value.Str(v), value.TypeName(v))
 	}
-	re := m.regexes[e.Pattern]
-	if re == nil {
-		var err error
-		if re, err = pyre.Compile(e.Pattern); err != nil {
-			return nil, check.New("RuntimeException", e.Where(), "Regex error in /%s/: '%s'", e.Pattern, err)
-		}
-		m.regexes[e.Pattern] = re
-	}
-	found, err := re.Match(string(s))
+	found, err := e.Regexp.Match(string(s))
 	if err != nil {
 		return nil, check.New("RuntimeException", e.Where(), "matching /%s/: %s", e.Pattern, err)
 	}

@@ -54,7 +54,7 @@ func (m *machine) eval(u *unit, x check.Expr) (value.Value, *check.Fault) {
 		if f != nil {
 			return nil, f
 		}
-		return m.match(e, a)
+		return match(e, a)
 	case *check.List:
 		return m.evalList(u, e)
 	case *check.Dict:

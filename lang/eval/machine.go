@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/intendant/intendant/lang/check"
-	"github.com/intendant/intendant/lang/pyre"
 	"github.com/intendant/intendant/lang/value"
 )
 
@@ -107,7 +106,6 @@ type machine struct {
 	indexes     []entityIndex
 	key         []byte
 
-	regexes map[string]*pyre.Regexp
 	// matched remembers the text that a typedef with a regular expression accepted last.
 	matched map[*check.Typedef]value.String
 	depth   int
@@ -115,7 +113,7 @@ type machine struct {
 
 func newMachine(p *check.Program, cfg Config) *machine {
 	m := &machine{
-		prog: p, host: cfg.Host, maxSteps: cfg.MaxSteps, waitq: newWaitQueue(p.Policy), regexes: map[string]*pyre.Regexp{}, matched: map[*check.Typedef]value.String{},
+		prog: p, host: cfg.Host, maxSteps: cfg.MaxSteps, waitq: newWaitQueue(p.Policy), matched: map[*check.Typedef]value.String{},
 		annotations: make([]variable, p.Annotations), indexes: make([]entityIndex, len(p.Entities)),
 		files: make([][]variable, len(p.Files)),
 	}
