@@ -27,6 +27,7 @@ func (s *State) absorb(e VersionReleased) {
 	for _, i := range changed {
 		s.impede(i)
 	}
+	s.settleImpeded()
 	for _, i := range changed {
 		s.relieve(i)
 		s.comply(i)

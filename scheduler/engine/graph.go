@@ -86,9 +86,10 @@ func (s *State) removeEdge(i, q int32) {
 	}
 }
 
-// impede recomputes whether a resource is blocked and carries a change on to everything that requires it. Each count is of
-// edges, so whatever the order of the changes, in a graph without cycles the end is the definition: a resource is blocked
-// when it, or something that it requires directly or not, is undefined.
+// impede recomputes whether a resource is impeded and carries a change on to everything that requires it. Each count is of
+// edges, so whatever the order of the changes, in a graph without cycles the end is the definition: a resource is impeded
+// when it, or something that it requires directly or not, is undefined. On the way there it may be so for a moment;
+// settleImpeded draws the consequences once all changes are in.
 func (s *State) impede(i int32) {
 	s.stack = append(s.stack[:0], i)
 	for len(s.stack) > 0 {
@@ -100,6 +101,7 @@ func (s *State) impede(i int32) {
 			continue
 		}
 		r.impeded = now
+		s.flipped = append(s.flipped, i)
 		for _, d := range r.provides {
 			if now {
 				s.res[d].blockers++
@@ -108,34 +110,30 @@ func (s *State) impede(i int32) {
 			}
 			s.stack = append(s.stack, d)
 		}
-		if !r.managed {
+	}
+}
+
+// settleImpeded blocks and unblocks what impede has found: requests of what is blocked are dropped, and timers set of what no
+// longer is.
+func (s *State) settleImpeded() {
+	for _, i := range s.flipped {
+		r := &s.res[i]
+		if !r.managed || r.impeded == (r.state.Blocked == model.IsBlocked) {
 			continue
 		}
-		if now {
+		if r.impeded {
 			r.state.Blocked = model.IsBlocked
+			r.hasAgain, r.event, r.retryAt = false, false, 0
+			s.drop(i)
+			s.verified(i)
 		} else {
 			r.state.Blocked = model.NotBlocked
 		}
 		s.touch(i)
 		s.refresh(i)
-		s.settleBlocked(i)
+		s.arm(i)
 	}
-}
-
-// settleBlocked drops the requests of a resource that has become blocked, and sets the timer of one that no longer is.
-func (s *State) settleBlocked(i int32) {
-	r := &s.res[i]
-	if r.impeded {
-		r.hasAgain = false
-		r.event = false
-		r.retryAt = 0
-		if r.phase == waiting || r.phase == queued {
-			// The stack of impede is in use: dropping does not touch it.
-			s.drop(i)
-		}
-		s.verified(i)
-	}
-	s.arm(i)
+	s.flipped = s.flipped[:0]
 }
 
 // badRequirement tells whether the last run of some direct requirement was not compliant; a requirement that never ran does

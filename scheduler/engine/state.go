@@ -64,6 +64,7 @@ type State struct {
 	ready   []int32
 	touched []int32
 	gone    []int32
+	flipped []int32
 	stack   []int32
 	mark    uint64
 	out     output
@@ -216,6 +217,7 @@ func New(cfg Config, snap model.Snapshot) *State {
 	for i := range s.res {
 		s.impede(int32(i))
 	}
+	s.flipped = s.flipped[:0] // load draws the consequences
 	for i := range s.res {
 		s.load(int32(i))
 	}
