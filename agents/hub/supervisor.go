@@ -39,6 +39,8 @@ type Credentials struct {
 	Token string `json:"token"`
 	// Key proves that the process was started by this server.
 	Key string `json:"key"`
+	// Certificate is the server's own, in PEM form: the process trusts it whatever names it has. Empty without TLS.
+	Certificate string `json:"certificate,omitempty"`
 }
 
 // Autostart configures the processes that the server runs itself, one per environment:
@@ -56,6 +58,10 @@ type Autostart struct {
 	Run func(ctx context.Context, env model.EnvironmentID, stateDir string, credentials Credentials) error
 	// URL is where the processes find the server. Required unless there is a Run.
 	URL string
+	// CertificateFile is the file with the server's certificate, in PEM form, when the URL is an https one. The processes
+	// accept that certificate and no other, whatever names it has: the URL may be a loopback address. It is read whenever a
+	// process is started.
+	CertificateFile string
 	// StateDir holds one directory per environment. Required.
 	StateDir string
 	// Names chooses, of agents that are needed and not up, those that the server's process is to host. Names that another
@@ -299,8 +305,16 @@ func (c *child) runOnce() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the agent's state directory: %w", err)
 	}
+	credentials := c.credentials
+	if c.cfg.CertificateFile != "" {
+		pem, err := os.ReadFile(c.cfg.CertificateFile)
+		if err != nil {
+			return fmt.Errorf("reading the server's certificate for the agent: %w", err)
+		}
+		credentials.Certificate = string(pem)
+	}
 	if c.cfg.Run == nil {
-		return c.runProcess(dir)
+		return c.runProcess(dir, credentials)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -311,11 +325,11 @@ func (c *child) runOnce() error {
 		case <-ctx.Done():
 		}
 	}()
-	return c.cfg.Run(ctx, c.env, dir, c.credentials)
+	return c.cfg.Run(ctx, c.env, dir, credentials)
 }
 
 // runProcess starts the process and waits for its end.
-func (c *child) runProcess(dir string) error {
+func (c *child) runProcess(dir string, secrets Credentials) error {
 	args := append(slices.Clone(c.cfg.Args), "--autostarted", "--environment", c.env.String(), "--server", c.cfg.URL,
 		"--state-dir", dir, "--credentials-fd", fmt.Sprint(CredentialsFD))
 	cmd := exec.Command(c.cfg.Executable, args...) //nolint:gosec,noctx // our own program, stopped by signals
@@ -343,7 +357,7 @@ func (c *child) runProcess(dir string) error {
 	wg.Go(func() {
 		defer func() { _ = give.Close() }()
 		_ = give.SetWriteDeadline(time.Now().Add(10 * time.Second))
-		_ = json.NewEncoder(give).Encode(c.credentials)
+		_ = json.NewEncoder(give).Encode(secrets)
 	})
 	c.log.Info("agent process started", "pid", cmd.Process.Pid)
 	ended := make(chan struct{})

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -92,6 +93,9 @@ func runAgent(ctx context.Context, g *globals, f *agentFlags, stdin io.Reader) e
 			return err
 		}
 		cfg.Token, cfg.Key, cfg.Names = model.Secret(credentials.Token), model.Secret(credentials.Key), nil
+		if cfg.Transport, err = pinnedTransport(cfg.Transport, credentials.Certificate); err != nil {
+			return err
+		}
 	} else if cfg.Token, err = agentToken(ctx, c, cfg, f.enroll, stdin, log); err != nil {
 		return err
 	}
@@ -143,8 +147,12 @@ func agentConfig(c *config.Config, f *agentFlags) (agents.Config, error) {
 	for _, name := range names {
 		cfg.Names = append(cfg.Names, model.AgentName(name))
 	}
-	cfg.Transport, err = agentTransport(c.String(transport, "ssl-ca-cert-file"))
-	return cfg, err
+	t, err := agentTransport(c.String(transport, "ssl-ca-cert-file"))
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Transport = t
+	return cfg, nil
 }
 
 func agentUsage(format string, args ...any) error {
@@ -152,7 +160,7 @@ func agentUsage(format string, args ...any) error {
 }
 
 // agentTransport trusts the certificates of a file besides the system's.
-func agentTransport(caFile string) (http.RoundTripper, error) {
+func agentTransport(caFile string) (*http.Transport, error) {
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -163,7 +171,7 @@ func agentTransport(caFile string) (http.RoundTripper, error) {
 	if caFile == "" {
 		return transport, nil
 	}
-	pem, err := os.ReadFile(caFile)
+	certificates, err := os.ReadFile(caFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificates to trust: %w", err)
 	}
@@ -171,10 +179,38 @@ func agentTransport(caFile string) (http.RoundTripper, error) {
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
-	if !pool.AppendCertsFromPEM(pem) {
+	if !pool.AppendCertsFromPEM(certificates) {
 		return nil, fmt.Errorf("reading the certificates to trust: %s holds none in PEM form", caFile)
 	}
 	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	return transport, nil
+}
+
+// pinnedTransport makes a transport that accepts one certificate, and no other, whatever names it has: that of the server
+// which started this process on its own machine. Without a certificate it returns the other transport.
+func pinnedTransport(otherwise http.RoundTripper, certificate string) (http.RoundTripper, error) {
+	if certificate == "" {
+		return otherwise, nil
+	}
+	block, _ := pem.Decode([]byte(certificate))
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil, agentUsage("the server's certificate, handed over with the credentials, is not in PEM form")
+	}
+	transport, err := agentTransport("")
+	if err != nil {
+		return nil, err
+	}
+	transport.Proxy = nil
+	transport.TLSClientConfig = &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: true, //nolint:gosec // the certificate is compared as a whole, below
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, block.Bytes) {
+				return errors.New("the server's certificate is not that of the server which started this agent")
+			}
+			return nil
+		},
+	}
 	return transport, nil
 }
 

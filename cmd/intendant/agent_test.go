@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -72,6 +73,44 @@ func TestAgentConfig(t *testing.T) {
 		if _, err := agentTransport(file); err == nil {
 			t.Errorf("agentTransport(%s) = nil, want an error", file)
 		}
+	}
+}
+
+func TestPinnedTransport(t *testing.T) {
+	t.Parallel()
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	server := httptest.NewTLSServer(answer)
+	t.Cleanup(server.Close)
+	own := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	strange := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("another")}))
+	get := func(certificate string) error {
+		t.Helper()
+		transport, err := pinnedTransport(http.DefaultTransport, certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The certificate is made for other names than this one.
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(server.URL, "127.0.0.1", "localhost", 1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
+	}
+	if err := get(own); err != nil {
+		t.Errorf("with the server's certificate: %v", err)
+	}
+	if err := get(strange); err == nil {
+		t.Errorf("with another certificate: nil, want an error")
+	}
+	if err := get(""); err == nil {
+		t.Errorf("without a certificate: nil, want an error of the usual verification")
+	}
+	if _, err := pinnedTransport(nil, "rubbish"); err == nil {
+		t.Errorf("pinnedTransport(rubbish) = nil, want an error")
 	}
 }
 
