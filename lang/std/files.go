@@ -13,6 +13,7 @@ const fileMarker = "imp-module-source:file://"
 
 func filePlugins() []*value.Plugin {
 	return []*value.Plugin{
+		templatePlugin(),
 		plugin("source", "string", func(c value.Context, a []value.Value) (value.Value, error) {
 			content, err := c.ReadFile("files", text(a[0]))
 			return value.String(strings.ReplaceAll(strings.ReplaceAll(string(content), "\r\n", "\n"), "\r", "\n")), err

@@ -472,9 +472,6 @@ func TestModules(t *testing.T) {
 			}
 		}
 	}
-	if _, err := fs.Stat(whole["std"], "templates/host_uri.j2"); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestPluginsAreSound(t *testing.T) {

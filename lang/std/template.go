@@ -1,0 +1,19 @@
+package std
+
+import (
+	"github.com/intendant/intendant/lang/template"
+	"github.com/intendant/intendant/lang/value"
+)
+
+// templatePlugin is std::template. The engine lives as long as the plugin, so that a template is read only once.
+func templatePlugin() *value.Plugin {
+	engine := template.New()
+	return plugin("template", "string", func(c value.Context, a []value.Value) (value.Value, error) {
+		variables, _ := a[1].(*value.Dict)
+		if variables != nil && variables.Len() == 0 {
+			variables = nil
+		}
+		s, err := engine.Render(c, text(a[0]), variables)
+		return value.String(s), err
+	}, arg("path", "string"), value.Param{Name: "kwargs", Type: "any", Kind: value.VarKeyword})
+}
