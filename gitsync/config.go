@@ -50,7 +50,7 @@ type Config struct {
 	// MaxAdvertisement bounds a remote's list of refs, in bytes. Default 64 MiB. MaxPack bounds one transfer. Default 2 GiB.
 	MaxAdvertisement int64
 	MaxPack          int64
-	// MaxPacks is how many packs a mirror may have before it is cloned anew. Default 200.
+	// MaxPacks is how many packs a mirror may have before they are put together. Default 10.
 	MaxPacks int
 
 	// Tree bounds the trees that are unpacked; CacheBytes is the size of all unpacked trees above which unused ones are
@@ -126,7 +126,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Fetches = cmp.Or(max(c.Fetches, 0), 4)
 	c.MaxAdvertisement = cmp.Or(max(c.MaxAdvertisement, 0), 64<<20)
 	c.MaxPack = cmp.Or(max(c.MaxPack, 0), 2<<30)
-	c.MaxPacks = cmp.Or(max(c.MaxPacks, 0), 200)
+	c.MaxPacks = cmp.Or(max(c.MaxPacks, 0), 10)
 	c.CacheBytes = cmp.Or(max(c.CacheBytes, 0), 4<<30)
 
 	t := &c.Tree

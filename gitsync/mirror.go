@@ -1,6 +1,8 @@
 package gitsync
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,6 +21,7 @@ import (
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -69,6 +72,8 @@ type tip struct {
 	// ref is the full name of the branch or tag, commit what it leads to. Both are empty when the remote has no such ref.
 	ref    string
 	commit plumbing.Hash
+	// revision is set when the commit was read already.
+	revision model.Revision
 }
 
 // local is the name under which the mirror remembers the tip.
@@ -227,7 +232,11 @@ func (s *Service) converse(ctx context.Context, m *mirror, r remote, repo model.
 		s.metrics.syncSeconds.WithLabelValues(result).Observe(time.Since(begin).Seconds())
 	}()
 	if r.scheme == schemeFile && s.transports.local {
-		if t, ok := m.unchangedLocal(r, wants); ok {
+		if t, fetched, ok := m.copyLocal(ctx, r, wants); ok {
+			if fetched {
+				result = "fetched"
+				s.tidy(m, m.view())
+			}
 			return t, nil
 		}
 	}
@@ -291,19 +300,26 @@ func (s *Service) converseOnce(ctx context.Context, m *mirror, r remote, repo mo
 		if t.commit, err = m.peel(st, t.commit); err != nil {
 			return nil, false, err
 		}
+		if t.revision, err = m.read(st, t); err != nil {
+			return nil, false, err
+		}
 		tips[w] = t
 		if err := m.remember(st, t); err != nil {
 			return nil, false, err
 		}
 	}
-	if n := m.packs(); n > s.config.MaxPacks {
-		// One conversation later everything is in one pack again.
-		s.log.Info("mirror has many packs and will be cloned again", slog.String("repository", string(m.name)), slog.Int("packs", n))
-		if err := m.consolidate(ctx, s, r, repo, wants); err != nil {
-			s.log.Warn("mirror was not renewed", slog.String("repository", string(m.name)), slog.String("error", r.redact(err.Error(), repo.Password)))
-		}
-	}
+	s.tidy(m, st)
 	return tips, len(missing) > 0, nil
+}
+
+// tidy folds the packs of a mirror when there are many. A failure costs time and nothing else.
+func (s *Service) tidy(m *mirror, st *store) {
+	if m.packs() <= s.config.MaxPacks {
+		return
+	}
+	if err := m.fold(st); err != nil {
+		s.log.Warn("the packs of a mirror were not put together", slog.String("repository", string(m.name)), slog.String("error", err.Error()))
+	}
 }
 
 // resolveAll finds the wanted branches among a remote's refs. Objects are what has to be there, commits and tags alike.
@@ -469,48 +485,103 @@ func (m *mirror) drop() error {
 	return nil
 }
 
-// consolidate clones into a fresh directory and puts it in the place of the old one.
-func (m *mirror) consolidate(ctx context.Context, s *Service, r remote, repo model.Repository, wants []string) error {
-	fresh := &mirror{dir: strings.TrimSuffix(m.dir, ".git") + ".new", name: m.name}
-	if err := fresh.drop(); err != nil {
-		return err
+// foldBytes bounds the packs that are put together: copying more than that again and again would cost more than it saves.
+const foldBytes = 256 << 20
+
+// fold puts all packs but the largest into one. Every reader loads the index of each pack, so their number is what a look
+// costs; pushes bring one each.
+func (m *mirror) fold(st *store) error {
+	type pack struct {
+		hash plumbing.Hash
+		size int64
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.config.FetchTimeout, fmt.Errorf("not done within %s", s.config.FetchTimeout))
-	defer cancel()
-	c, err := s.transports.open(ctx, r, repo)
+	hashes, err := st.ObjectPacks()
 	if err != nil {
-		return err
+		return fmt.Errorf("listing packs: %w", err)
 	}
-	defer c.close()
-	ar, err := c.refs(ctx)
-	if err != nil {
-		return err
-	}
-	tips, objects := resolveAll(ar, wants)
-	st, err := fresh.open()
-	if err != nil {
-		return err
-	}
-	if err := fresh.fetch(ctx, st, c, ar, objects); err != nil {
-		return errors.Join(err, fresh.drop())
-	}
-	for _, t := range tips {
-		if t.commit, err = fresh.peel(st, t.commit); err == nil {
-			err = fresh.remember(st, t)
-		}
+	var packs []pack
+	dir := filepath.Join(m.dir, "objects", "pack")
+	for _, h := range hashes {
+		fi, err := os.Stat(filepath.Join(dir, "pack-"+h.String()+".pack"))
 		if err != nil {
-			return errors.Join(err, fresh.drop())
+			return fmt.Errorf("listing packs: %w", err)
+		}
+		packs = append(packs, pack{h, fi.Size()})
+	}
+	slices.SortFunc(packs, func(a, b pack) int { return cmp.Compare(a.size, b.size) })
+	packs = packs[:max(len(packs)-1, 0)]
+	var objects []plumbing.Hash
+	var bytes int64
+	seen := map[plumbing.Hash]bool{}
+	for _, p := range packs {
+		if bytes += p.size; bytes > foldBytes {
+			return nil
+		}
+		idx, err := readIndex(filepath.Join(dir, "pack-"+p.hash.String()+".idx"))
+		if err != nil {
+			return err
+		}
+		for _, h := range idx {
+			if !seen[h] {
+				seen[h] = true
+				objects = append(objects, h)
+			}
 		}
 	}
+	if len(packs) < 2 {
+		return nil
+	}
+	w, err := st.PackfileWriter()
+	if err != nil {
+		return fmt.Errorf("writing a pack: %w", err)
+	}
+	made, err := packfile.NewEncoder(w, st, false).Encode(objects, 0)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return fmt.Errorf("writing a pack: %w", err)
+	}
+	// Readers know the old packs: they finish first, and the next ones know the new.
 	m.disk.Lock()
 	defer m.disk.Unlock()
-	if err := os.RemoveAll(m.dir); err != nil {
-		return fmt.Errorf("replacing the mirror of %s: %w", m.name, err)
-	}
-	if err := os.Rename(fresh.dir, m.dir); err != nil {
-		return fmt.Errorf("replacing the mirror of %s: %w", m.name, err)
+	for _, p := range packs {
+		if p.hash == made {
+			continue
+		}
+		for _, ext := range []string{".pack", ".idx"} { // a killed process leaves an index at worst, which is swept
+			if err := os.Remove(filepath.Join(dir, "pack-"+p.hash.String()+ext)); err != nil {
+				return fmt.Errorf("removing a pack: %w", err)
+			}
+		}
 	}
 	return nil
+}
+
+// readIndex lists the objects of a pack.
+func readIndex(name string) ([]plumbing.Hash, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading a pack's index: %w", err)
+	}
+	defer f.Close()
+	idx := idxfile.NewMemoryIndex()
+	if err := idxfile.NewDecoder(bufio.NewReader(f)).Decode(idx); err != nil {
+		return nil, fmt.Errorf("%w: a pack's index: %w", errCorrupt, err)
+	}
+	entries, err := idx.Entries()
+	if err != nil {
+		return nil, fmt.Errorf("%w: a pack's index: %w", errCorrupt, err)
+	}
+	defer entries.Close()
+	var out []plumbing.Hash
+	for {
+		e, err := entries.Next()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: a pack's index: %w", errCorrupt, err)
+		}
+		out = append(out, e.Hash)
+	}
 }
 
 // missing are the objects that the mirror does not have.
@@ -655,48 +726,6 @@ func (m *mirror) remember(st *store, t tip) error {
 		return fmt.Errorf("%w: storing %s: %w", errCorrupt, t.ref, err)
 	}
 	return nil
-}
-
-// unchangedLocal answers from the files of a repository on this machine if all wanted branches are where the mirror has
-// them. It reports false whenever anything is not plain.
-func (m *mirror) unchangedLocal(r remote, wants []string) (map[string]tip, bool) {
-	dir := r.path
-	if _, err := os.Stat(filepath.Join(dir, ".git", "HEAD")); err == nil {
-		dir = filepath.Join(dir, ".git")
-	}
-	if _, err := os.Stat(filepath.Join(m.dir, "HEAD")); err != nil {
-		return nil, false
-	}
-	theirs := filesystem.NewStorageWithOptions(osfs.New(dir), cache.NewObjectLRU(0), filesystem.Options{})
-	ours := filesystem.NewStorageWithOptions(osfs.New(m.dir), cache.NewObjectLRU(cache.MiByte), filesystem.Options{})
-	tips := make(map[string]tip, len(wants))
-	for _, w := range wants {
-		names := candidates(w)
-		if w == "" {
-			head, err := theirs.Reference(plumbing.HEAD)
-			if err != nil || head.Type() != plumbing.SymbolicReference {
-				return nil, false
-			}
-			names = []string{head.Target().String()}
-		}
-		found := false
-		for _, n := range names {
-			ref, err := theirs.Reference(plumbing.ReferenceName(n))
-			if err != nil || ref.Type() != plumbing.HashReference {
-				continue
-			}
-			mine, err := ours.Reference(plumbing.ReferenceName(n))
-			if err != nil || mine.Hash() != ref.Hash() {
-				return nil, false
-			}
-			tips[w], found = tip{ref: n, commit: mine.Hash()}, true
-			break
-		}
-		if !found {
-			return nil, false
-		}
-	}
-	return tips, true
 }
 
 // explain makes an error useful for whoever reads it in the repository's status.

@@ -184,9 +184,16 @@ func (s *Service) repositoryOf(ctx context.Context, env model.Environment) (mode
 
 // revision reads what people want to know of a commit.
 func (m *mirror) revision(t tip) (model.Revision, error) {
+	if t.revision.Commit != "" {
+		return t.revision, nil
+	}
 	m.disk.RLock()
 	defer m.disk.RUnlock()
-	c, err := object.GetCommit(m.view(), t.commit)
+	return m.read(m.view(), t)
+}
+
+func (m *mirror) read(st *store, t tip) (model.Revision, error) {
+	c, err := object.GetCommit(st, t.commit)
 	if err != nil {
 		return model.Revision{}, fmt.Errorf("%w: commit %s: %w", errCorrupt, t.commit, err)
 	}

@@ -2,7 +2,9 @@ package gitsync_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -126,15 +128,36 @@ func TestResolveRefs(t *testing.T) {
 	}
 }
 
-func TestForcePushAndMirrorRenewal(t *testing.T) {
+func TestForcePushAndFolding(t *testing.T) {
 	t.Parallel()
-	o := newOrigin(t)
-	rec := newRecorder()
-	repo := model.Repository{Name: "demo", URL: o.dir}
-	rec.addRepo(repo)
-	s := newService(t, gitsync.Config{Recorder: rec, AllowLocal: true, MaxPacks: 3})
-	env := rec.addEnv(repo, "main", "")
-	for i := range 8 {
+	for _, web := range []bool{false, true} {
+		t.Run(fmt.Sprintf("web=%t", web), func(t *testing.T) {
+			t.Parallel()
+			o := newOrigin(t)
+			url := o.dir
+			if web {
+				url = serveHTTP(t, o, "", "", nil).URL + "/origin.git"
+			}
+			dir := t.TempDir()
+			_, env, s := setup(t, model.Repository{URL: url}, gitsync.Config{AllowLocal: true, MaxPacks: 3, Dir: dir})
+			pushAndFetch(t, o, s, env)
+			mirrors := glob(t, dir, "0/mirrors/demo/*.git")
+			if len(mirrors) != 1 {
+				t.Fatalf("mirrors = %q", mirrors)
+			}
+			if n := len(glob(t, mirrors[0], "objects/pack/*.pack")); n > 4 {
+				t.Errorf("the mirror has %d packs", n)
+			}
+			if out, err := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "-C", mirrors[0], "fsck", "--full", "--strict").CombinedOutput(); err != nil {
+				t.Errorf("git fsck: %v: %s", err, out)
+			}
+		})
+	}
+}
+
+func pushAndFetch(t *testing.T, o *origin, s *gitsync.Service, env model.Environment) {
+	t.Helper()
+	for i := range 12 {
 		if i == 4 { // start again from nothing
 			if err := o.repo.Storer.RemoveReference("refs/heads/main"); err != nil {
 				t.Fatal(err)
