@@ -74,10 +74,11 @@ type located[S any] struct {
 }
 
 type entityDef struct {
-	ns     *Namespace
-	stmt   *syntax.Entity
-	entity *Entity
-	state  uint8 // 0 not visited, 1 being visited, 2 done
+	ns      *Namespace
+	stmt    *syntax.Entity
+	entity  *Entity
+	parents []*Entity
+	state   uint8 // 0 not visited, 1 being visited, 2 done
 }
 
 type typedefDef struct {
@@ -291,31 +292,37 @@ func (c *checker) deprecated(t Type, at *Loc) {
 	}
 }
 
-// entities defines entities, parents first.
+// entities defines entities, parents first. All parents are resolved before anything is defined.
 func (c *checker) entities() {
 	byEntity := make(map[*Entity]*entityDef, len(c.entityDefs))
 	for _, d := range c.entityDefs {
 		byEntity[d.entity] = d
 	}
+	order := make([]*entityDef, 0, len(c.entityDefs))
 	for _, d := range c.entityDefs {
-		if d.state == 0 {
-			if f := c.visitEntity(d, byEntity); c.fail(f) {
-				if f.Class == "CycleException" {
-					return
-				}
-			}
+		if d.state != 0 {
+			continue
 		}
+		if f := c.visitEntity(d, byEntity, &order); c.fail(f) && f.Class == "CycleException" {
+			return
+		}
+	}
+	if len(c.faults) > 0 {
+		return
+	}
+	for _, d := range order {
+		c.fail(c.defineEntity(d))
 	}
 }
 
-func (c *checker) visitEntity(d *entityDef, defs map[*Entity]*entityDef) *Fault {
+func (c *checker) visitEntity(d *entityDef, defs map[*Entity]*entityDef, order *[]*entityDef) *Fault {
 	d.state = 1
-	parents, f := c.parentsOf(d)
-	if f != nil {
+	var f *Fault
+	if d.parents, f = c.parentsOf(d); f != nil {
 		d.state = 2
 		return f
 	}
-	for _, p := range parents {
+	for _, p := range d.parents {
 		pd := defs[p]
 		if pd == nil || pd.state == 2 {
 			continue
@@ -323,12 +330,13 @@ func (c *checker) visitEntity(d *entityDef, defs map[*Entity]*entityDef) *Fault 
 		if pd.state == 1 {
 			return New("CycleException", &d.entity.stmtAt, "Entity can not be its own parent %s", cyclePath(d, p, defs))
 		}
-		if f := c.visitEntity(pd, defs); f != nil {
+		if f := c.visitEntity(pd, defs, order); f != nil {
 			return f
 		}
 	}
 	d.state = 2
-	return c.defineEntity(d, parents)
+	*order = append(*order, d)
+	return nil
 }
 
 // cyclePath lists the entities of a cycle that ends at last, from first on.
@@ -374,8 +382,8 @@ func (c *checker) parentsOf(d *entityDef) ([]*Entity, *Fault) {
 	return out, nil
 }
 
-func (c *checker) defineEntity(d *entityDef, parents []*Entity) *Fault {
-	e := d.entity
+func (c *checker) defineEntity(d *entityDef) *Fault {
+	e, parents := d.entity, d.parents
 	for _, a := range d.stmt.Attrs {
 		at := c.at(d.ns, a.Type.Place())
 		base, sym, f := d.ns.LookupType(a.Type.Name.Text, at)

@@ -42,10 +42,13 @@ func (b *binder) construct(e *syntax.Construct, scope *Scope, l *layout, left *l
 	if len(out.Required) > 0 && !unpacks && (left == nil || len(out.Required) > 1) {
 		return nil, MissingIndexAttributes(&out.At, typ, out.Required)
 	}
+	if f := b.constructArgs(e, out, scope, l); f != nil {
+		return nil, f
+	}
 	if len(out.Required) > 0 && left != nil {
 		b.bindLHS(out, scope, l, left)
 	}
-	return b.constructArgs(e, out, scope, l)
+	return out, nil
 }
 
 // argument is the place of the named argument, -1 when there is none.
@@ -97,7 +100,7 @@ func MissingIndexAttributes(at *Loc, e *Entity, names []string) *Fault {
 	return New("IndexAttributeMissingInConstructorException", at, "%s", text.String())
 }
 
-func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope, l *layout) (Expr, *Fault) {
+func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope, l *layout) *Fault {
 	typ := out.Type
 	selfScope, self := scope, ""
 	if needsSelf(e.Args, typ.indexed) {
@@ -116,7 +119,7 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 		if !ok {
 			f := New("TypingException", b.at(a.Name.Place()), "no attribute %s on type %s", a.Name.Text, typ.full)
 			f.Hint = attributeHint(typ, a.Name.Text)
-			return nil, f
+			return f
 		}
 		arg.Name, arg.Attr = a.Name.Text, i
 		var f *Fault
@@ -129,12 +132,12 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 			arg.Layout = al.n
 		}
 		if f != nil {
-			return nil, f
+			return f
 		}
 	}
 	var f *Fault
 	if out.Unpack, f = b.unpacked(e.Args, scope, l); f != nil {
-		return nil, f
+		return f
 	}
 	out.Indirect = make([]Named, 0, len(e.Args)+len(typ.Defaults)-direct)
 	put := func(arg Named) {
@@ -158,7 +161,7 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 			put(bound[k])
 		}
 	}
-	return out, nil
+	return nil
 }
 
 func attributeHint(e *Entity, name string) string {
