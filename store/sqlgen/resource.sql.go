@@ -134,7 +134,7 @@ func (q *Queries) GetState(ctx context.Context, environment uuid.UUID, resourceI
 const listJourneys = `-- name: ListJourneys :many
 SELECT c.id, c.status, c.revision_repository, c.revision_ref, c.revision_commit, c.revision_author, c.revision_message, c.revision_committed_at,
     c.reason, c.trace, c.requested_at, c.started_at, c.finished_at, c.version, c.error,
-    coalesce((SELECT min(d.received_at) FROM delivery d WHERE d.trace = c.trace AND c.trace <> ''), c.requested_at)::timestamptz AS received_at,
+    coalesce((SELECT min(d.received_at) FROM delivery d WHERE d.trace = c.trace AND d.trace <> ''), c.requested_at)::timestamptz AS received_at,
     v.created_at AS stored_at, v.released_at, v.converged_at, coalesce(v.resources, 0)::integer AS resources,
     coalesce(deploys.first_at, '0001-01-01 00:00:00+00')::timestamptz AS first_at, coalesce(deploys.last_at, '0001-01-01 00:00:00+00')::timestamptz AS last_at
 FROM compile c
