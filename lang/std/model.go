@@ -108,33 +108,40 @@ func assert(_ value.Context, a []value.Value) (value.Value, error) {
 	return nil, errors.New("Assertion error: " + text(a[1]))
 }
 
-// familyOf follows the relation family upwards from an operating system.
+// familyOf follows the relation family upwards from an operating system. As in the public module, a system at the top, which
+// has no family, counts only for itself: linux is not of the family unix.
 func familyOf(_ value.Context, a []value.Value) (value.Value, error) {
 	want := text(a[1])
+	name, err := attribute(a[0], "name")
+	if err != nil {
+		return nil, err
+	}
+	if text(name) == want {
+		return value.Bool(true), nil
+	}
 	seen := map[value.Value]bool{}
 	for os := a[0]; !seen[os]; {
 		seen[os] = true
-		name, err := attribute(os, "name")
+		family, err := attribute(os, "family")
+		if _, unset := errors.AsType[*value.OptionalError](err); unset {
+			break
+		}
 		if err != nil {
+			return nil, err
+		}
+		if family, err = known(family); err != nil {
+			return nil, err
+		}
+		if _, null := family.(value.Null); null {
+			break
+		}
+		if name, err = attribute(os, "name"); err != nil {
 			return nil, err
 		}
 		if text(name) == want {
 			return value.Bool(true), nil
 		}
-		os, err = attribute(os, "family")
-		var unset *value.OptionalError
-		if errors.As(err, &unset) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if _, err = known(os); err != nil {
-			return nil, err
-		}
-		if _, null := os.(value.Null); null {
-			break
-		}
+		os = family
 	}
 	return value.Bool(false), nil
 }

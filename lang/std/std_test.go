@@ -189,6 +189,7 @@ func TestPlugins(t *testing.T) {
 	unix := &thing{name: "std::OS", attrs: map[string]value.Value{"name": value.String("unix")}}
 	unix.unset = map[string]error{"family": &value.OptionalError{Instance: unix, Attribute: "family"}}
 	linux := &thing{name: "std::OS", attrs: map[string]value.Value{"name": value.String("linux"), "family": unix}}
+	debian := &thing{name: "std::OS", attrs: map[string]value.Value{"name": value.String("debian"), "family": linux}}
 	cases := []struct {
 		name string
 		args []any
@@ -248,7 +249,8 @@ func TestPlugins(t *testing.T) {
 		{"getattr", []any{&thing{name: "x::Y", attrs: map[string]value.Value{"u": &value.Unknown{}}}, `"u"`, `3`}, `3`},
 		{"equals", []any{`1`, `1.0`}, `null`},
 		{"assert", []any{`true`}, `null`},
-		{"familyof", []any{linux, `"unix"`}, `True`},
+		{"familyof", []any{linux, `"unix"`}, `False`},
+		{"familyof", []any{debian, `"linux"`}, `True`},
 		{"familyof", []any{linux, `"linux"`}, `True`},
 		{"familyof", []any{linux, `"windows"`}, `False`},
 		{"validate_type", []any{`"pydantic.conint"`, `5`, `{"ge": 0, "le": 9}`}, `True`},
