@@ -32,8 +32,8 @@ type Host interface {
 }
 
 // DefaultMaxSteps is the number of units that a program may run unless told otherwise. A model of 100,000 instances takes
-// about two million.
-const DefaultMaxSteps = 20_000_000
+// one and a half million.
+const DefaultMaxSteps = 10_000_000
 
 // Config says how to run a program.
 type Config struct {

@@ -1,0 +1,65 @@
+package eval
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/intendant/intendant/lang/check"
+)
+
+func TestFifo(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var q fifo[int]
+		var want []int
+		next := 0
+		for range rapid.IntRange(1, 12).Draw(t, "rounds") {
+			for range rapid.IntRange(0, 3*blockSize).Draw(t, "pushes") {
+				q.push(next)
+				want = append(want, next)
+				next++
+			}
+			for range rapid.IntRange(0, len(want)).Draw(t, "pops") {
+				if got := q.pop(); got != want[0] {
+					t.Fatalf("popped %d, want %d", got, want[0])
+				}
+				want = want[1:]
+			}
+			if q.len() != len(want) {
+				t.Fatalf("length %d, want %d", q.len(), len(want))
+			}
+		}
+	})
+}
+
+func TestWaitQueueOrder(t *testing.T) {
+	t.Parallel()
+	free, first, second := &check.Attribute{Name: "free"}, &check.Attribute{Name: "first", PolicyRank: 1}, &check.Attribute{Name: "second", PolicyRank: 2}
+	q := newWaitQueue([]*check.Attribute{first, second})
+	for _, a := range []*check.Attribute{second, first, free, second, free} {
+		q.push(&variable{attr: a})
+	}
+	for _, want := range []string{"free", "free", "first", "second", "second"} {
+		if got := q.pop().attr.Name; got != want {
+			t.Errorf("popped %s, want %s", got, want)
+		}
+	}
+	if q.len() != 0 || q.pop() != nil {
+		t.Error("the queue is not empty")
+	}
+}
+
+func TestKeysDistinguishValues(t *testing.T) {
+	t.Parallel()
+	key := func(vs ...string) string {
+		var b []byte
+		for n, v := range vs {
+			b = appendKey(b, n, "a", str(v))
+		}
+		return string(b)
+	}
+	if key("a", "b") == key("a\x00s1:b") || key("1") == string(appendKey(nil, 0, "a", integer(1))) {
+		t.Error("different values have the same key")
+	}
+}
