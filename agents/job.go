@@ -265,6 +265,11 @@ func call(c *sdk.Context, r *sdk.Resource, registry *sdk.Registry) (err error) {
 	if err != nil {
 		return err
 	}
+	if _, own := e.(sdk.ReferenceExecutor); !own {
+		if r, err = registry.WithReferences(c, r); err != nil {
+			return err
+		}
+	}
 	return e.Execute(c, r)
 }
 

@@ -35,6 +35,8 @@ const segmentBytes = 4 << 20
 type spool struct {
 	dir string
 	log *slog.Logger
+	// written is signalled after a write; it has a capacity of 1.
+	written chan struct{}
 
 	// mu guards all below.
 	mu      sync.Mutex
@@ -46,7 +48,6 @@ type spool struct {
 	segments        map[int]*segment
 	active          *segment
 	file            *os.File
-	dirty           bool
 	// offline is the newest result of a repair without the server, by resource: older ones tell nothing more.
 	offline map[model.ResourceID]*entry
 }
@@ -71,7 +72,7 @@ func openSpool(dir string, log *slog.Logger) (*spool, error) {
 		return nil, fmt.Errorf("making the agent's spool: %w", err)
 	}
 	s := &spool{
-		dir: dir, log: log, entries: map[model.TaskID]*entry{}, segments: map[int]*segment{},
+		dir: dir, log: log, written: make(chan struct{}, 1), entries: map[model.TaskID]*entry{}, segments: map[int]*segment{},
 		offline: map[model.ResourceID]*entry{},
 	}
 	names, err := os.ReadDir(dir)
@@ -225,7 +226,10 @@ func (s *spool) append(r wire.Result) {
 		s.log.Error("a result is kept in memory only", "task", r.Task, "error", err)
 	}
 	s.active.size += len(line)
-	s.dirty = true
+	select {
+	case s.written <- struct{}{}:
+	default:
+	}
 	s.insert(&entry{result: r, size: len(line), segment: s.active})
 }
 
@@ -340,23 +344,22 @@ func (s *spool) again(ids []model.TaskID) {
 	}
 }
 
-// syncEvery flushes what was written to the disk until ctx ends.
+// syncEvery flushes what was written to the disk, at most once in an interval, until ctx ends.
 func (s *spool) syncEvery(ctx context.Context, interval time.Duration) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-s.written:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(interval):
 		}
 		s.mu.Lock()
-		f, dirty := s.file, s.dirty
-		s.dirty = false
+		f := s.file
 		s.mu.Unlock()
-		if !dirty {
-			continue
-		}
 		if err := f.Sync(); err != nil && !errors.Is(err, fs.ErrClosed) {
 			s.log.ErrorContext(ctx, "flushing the agent's spool", "error", err)
 		}

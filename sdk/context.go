@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,6 +58,9 @@ type Context struct {
 	cut      bool
 	facts    []model.Fact
 	scratch  map[string]any
+	// hidden are attributes that came of references, secrets the texts among their values: neither is shown.
+	hidden  map[string]bool
+	secrets []string
 }
 
 // ContextConfig configures a [Context].
@@ -131,6 +135,10 @@ func (c *Context) AddDiff(d model.Diff) {
 		c.diff = model.Diff{}
 	}
 	for name, ch := range d {
+		if c.hidden[name] {
+			c.diff[name] = change(hidden, hidden+" and different")
+			continue
+		}
 		c.diff[name] = model.AttributeChange{Current: cutValue(ch.Current), Desired: cutValue(ch.Desired)}
 	}
 }
@@ -142,6 +150,44 @@ func cutValue(raw json.RawMessage) json.RawMessage {
 	case len(raw) > MaxChangeBytes:
 		note, _ := json.Marshal(fmt.Sprintf("(%d bytes, too long to be shown)", len(raw)))
 		return note
+	}
+	return raw
+}
+
+// minSecret is the length below which a text is too common to be hidden wherever it stands.
+const minSecret = 4
+
+// hide keeps an attribute that came of a reference, and its value, out of everything that is reported.
+func (c *Context) hide(attribute string, value json.RawMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hidden == nil {
+		c.hidden = map[string]bool{}
+	}
+	c.hidden[attribute] = true
+	var text string
+	if json.Unmarshal(value, &text) == nil && len(text) >= minSecret {
+		c.secrets = append(c.secrets, text)
+	}
+}
+
+// withoutSecrets returns a text without the values of references.
+func (c *Context) withoutSecrets(s string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, secret := range c.secrets {
+		s = strings.ReplaceAll(s, secret, hidden)
+	}
+	return s
+}
+
+// rawWithoutSecrets does the same to JSON, in which texts are escaped.
+func (c *Context) rawWithoutSecrets(raw json.RawMessage) json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, secret := range c.secrets {
+		escaped := encodeOrText(secret)
+		raw = bytes.ReplaceAll(raw, escaped[1:len(escaped)-1], []byte(hidden))
 	}
 	return raw
 }
@@ -175,9 +221,9 @@ func (c *Context) Get(key string) (any, bool) {
 
 // Log writes one line to the resource's log. kwargs are the values that the message mentions.
 func (c *Context) Log(level model.LogLevel, message string, kwargs map[string]any) {
-	line := model.LogLine{Level: level, Message: cleanText(message), Time: c.now()}
+	line := model.LogLine{Level: level, Message: cleanText(c.withoutSecrets(message)), Time: c.now()}
 	if len(kwargs) > 0 {
-		line.Kwargs = encodeKwargs(kwargs)
+		line.Kwargs = c.rawWithoutSecrets(encodeKwargs(kwargs))
 	}
 	if len(line.Kwargs) > MaxMessageBytes {
 		line.Kwargs = nil

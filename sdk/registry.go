@@ -19,11 +19,12 @@ type Registry struct {
 	mu        sync.RWMutex
 	executors map[string]Executor
 	fallback  []Lookup
+	resolvers map[string]Resolver
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
-	return &Registry{executors: map[string]Executor{}}
+	return &Registry{executors: map[string]Executor{}, resolvers: map[string]Resolver{}}
 }
 
 // Handle registers a handler for a type, such as std::File. It fails with [model.ErrConflict] when the type has one.

@@ -19,6 +19,8 @@ type Resource struct {
 	Attributes map[string]json.RawMessage
 
 	raw json.RawMessage
+	// resolved are the attributes that came of references.
+	resolved map[string]bool
 }
 
 // NewResource makes the handler's view of an intent. It fails with [model.ErrInvalid] when the id or the attributes are malformed.

@@ -14,6 +14,9 @@ type Config struct {
 	Path string
 	// Env is the environment of commands. Defaults to the agent's own without the variables that configure it.
 	Env []string
+	// LookupEnv finds the variables that std::Environment references name. Defaults to those of the agent's process, but for
+	// the ones that configure it.
+	LookupEnv func(name string) (string, bool)
 	// SystemdDir is there when systemd runs the machine. Defaults to /run/systemd/system.
 	SystemdDir string
 }
@@ -25,6 +28,14 @@ func Register(r *sdk.Registry, cfg Config) error {
 	}
 	if cfg.Env == nil {
 		cfg.Env = commandEnvironment(os.Environ())
+	}
+	if cfg.LookupEnv == nil {
+		cfg.LookupEnv = func(name string) (string, bool) {
+			if isOwnVariable(name) {
+				return "", false
+			}
+			return os.LookupEnv(name)
+		}
 	}
 	if cfg.SystemdDir == "" {
 		cfg.SystemdDir = "/run/systemd/system"
@@ -49,6 +60,16 @@ func Register(r *sdk.Registry, cfg Config) error {
 			if err := r.Handle(t, h.handler); err != nil {
 				return fmt.Errorf("registering the built-in handlers: %w", err)
 			}
+		}
+	}
+	for referenceType, resolver := range map[string]sdk.Resolver{
+		"std::Environment":         environmentReference(cfg.LookupEnv),
+		"std::IntReference":        intReference,
+		"std::FactReference":       factReference,
+		"core::AttributeReference": attributeReference,
+	} {
+		if err := r.Resolve(referenceType, resolver); err != nil {
+			return fmt.Errorf("registering the built-in references: %w", err)
 		}
 	}
 	return nil

@@ -49,9 +49,12 @@ type output struct {
 
 // commandEnvironment leaves out the variables that configure the agent, since some hold secrets.
 func commandEnvironment(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
-		return strings.HasPrefix(v, "INTENDANT_") || strings.HasPrefix(v, "INMANTA_")
-	})
+	return slices.DeleteFunc(slices.Clone(env), isOwnVariable)
+}
+
+// isOwnVariable tells whether a variable configures the agent.
+func isOwnVariable(v string) bool {
+	return strings.HasPrefix(v, "INTENDANT_") || strings.HasPrefix(v, "INMANTA_")
 }
 
 // run runs a command to its end. It returns an error only when there was no exit status: the program was not found, or did

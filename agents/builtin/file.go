@@ -47,6 +47,11 @@ func (fileHandler) decode(r *sdk.Resource) (fileResource, error) {
 	if err := checkPath("path", f.Path); err != nil {
 		return f, err
 	}
+	if r.Resolved("hash") {
+		// The content was a reference: what came of it is the text itself.
+		content := f.Hash
+		f.Content, f.Hash = &content, ""
+	}
 	if f.Hash == "" && f.Content != nil {
 		sum := sha1.Sum([]byte(*f.Content)) //nolint:gosec // see the import
 		f.Hash = hex.EncodeToString(sum[:])
@@ -103,7 +108,7 @@ func kindOf(m fs.FileMode) string {
 }
 
 // Diff implements [sdk.Differ].
-func (fileHandler) Diff(c *sdk.Context, _ *sdk.Resource, o sdk.Observed) (model.Diff, error) {
+func (fileHandler) Diff(c *sdk.Context, r *sdk.Resource, o sdk.Observed) (model.Diff, error) {
 	found, ok := o.Private.(fileFound)
 	if !ok {
 		return nil, errors.New("the observed state is of another handler")
@@ -121,7 +126,7 @@ func (fileHandler) Diff(c *sdk.Context, _ *sdk.Resource, o sdk.Observed) (model.
 			current = found.hash
 		}
 		d["hash"] = sdk.Changed(current, found.want.Hash)
-		if c.DryRun() || c.ReportOnly() {
+		if (c.DryRun() || c.ReportOnly()) && !r.Resolved("hash") && !r.Resolved("content") {
 			showTextDiff(c, found)
 		}
 	}
