@@ -72,6 +72,7 @@ CREATE TABLE action (
 CREATE INDEX action_started ON action (environment, started_at, id);
 CREATE INDEX action_resource ON action (environment, resource_id, started_at, id);
 CREATE INDEX action_trace ON action (trace) WHERE trace <> '';
+CREATE INDEX action_running ON action (environment, started_at, id) WHERE finished_at IS NULL;
 CREATE INDEX action_version ON action (environment, version);
 
 CREATE TABLE action_log (

@@ -139,7 +139,7 @@ func (s *Store) RecordRevision(ctx context.Context, env model.EnvironmentID, rev
 			return err
 		}
 		tx.hint(model.TopicEnvironment, env, "")
-		if !SettingsOf(e.Settings).ServerCompile {
+		if !model.ParseSettings(e.Settings).ServerCompile {
 			return nil
 		}
 		job, err = tx.follow(ctx, model.CompileJob{
@@ -401,7 +401,7 @@ func (s *Store) storeCompiled(ctx context.Context, tx *Tx, row sqlgen.Environmen
 	if state.Trace == "" {
 		state.Trace = job.Trace
 	}
-	return s.storeVersion(ctx, tx, e, state, SettingsOf(e.Settings).AutoDeploy, now)
+	return s.storeVersion(ctx, tx, e, state, model.ParseSettings(e.Settings).AutoDeploy, now)
 }
 
 // storedDiagnostic is a diagnostic in its own form, whatever JSON form package diag gives to others.
@@ -500,7 +500,7 @@ func (s *Store) CompileInputs(ctx context.Context, env model.EnvironmentID) (mod
 		}
 		in.Seed = row.Seed.String()
 		for name := range e.Settings {
-			in.Settings[name] = textSetting(e.Settings, name, string(e.Settings[name]))
+			in.Settings[name] = settingText(e.Settings[name])
 		}
 		params, err := tx.CompileParameters(ctx, env.UUID)
 		if err != nil {
@@ -516,6 +516,15 @@ func (s *Store) CompileInputs(ctx context.Context, env model.EnvironmentID) (mod
 		return nil
 	})
 	return in, err
+}
+
+// settingText is the text of a setting: that of a string, or the JSON of anything else.
+func settingText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
 }
 
 // PurgeCompileReports deletes reports of environments that are not halted which ended before a time, and returns how many.

@@ -44,6 +44,77 @@ func (s *Store) AcquireLease(ctx context.Context, env model.EnvironmentID, owner
 	return lease, ok, err
 }
 
+// AcquireLeases takes or prolongs the ownership of many environments in one statement and returns the leases that the owner
+// holds afterwards; environments owned by others, or gone, are left out.
+func (s *Store) AcquireLeases(ctx context.Context, envs []model.EnvironmentID, owner string, now time.Time, ttl time.Duration) ([]model.Lease, error) {
+	if owner == "" {
+		return nil, fmt.Errorf("leasing environments: the owner has no name: %w", model.ErrInvalid)
+	}
+	expires := now.Add(ttl)
+	var out []model.Lease
+	err := s.InTx(ctx, func(tx *Tx) error {
+		rows, err := tx.Queries.AcquireLeases(ctx, sqlgen.AcquireLeasesParams{Owner: owner, ExpiresAt: expires, Environments: uuids(envs), Now: now})
+		if err != nil {
+			return err
+		}
+		out = make([]model.Lease, len(rows))
+		for i, r := range rows {
+			out[i] = model.Lease{Environment: model.EnvironmentID{UUID: r.Environment}, Owner: owner, Token: r.Token, ExpiresAt: expires}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func uuids(envs []model.EnvironmentID) []uuid.UUID {
+	out := make([]uuid.UUID, len(envs))
+	for i, e := range envs {
+		out[i] = e.UUID
+	}
+	return out
+}
+
+// SchedulerNews reads what may have changed in many environments, in one consistent view; those that are gone are left out.
+func (s *Store) SchedulerNews(ctx context.Context, envs []model.EnvironmentID) ([]model.SchedulerNews, error) {
+	var out []model.SchedulerNews
+	err := s.inSnapshot(ctx, func(tx *Tx) error {
+		rows, err := tx.EnvironmentNews(ctx, uuids(envs))
+		if err != nil {
+			return err
+		}
+		out = make([]model.SchedulerNews, len(rows))
+		place := make(map[uuid.UUID]*model.SchedulerNews, len(rows))
+		for i, r := range rows {
+			settings := map[string]json.RawMessage{}
+			if err := decode(r.Settings, &settings, "the settings of environment "+r.ID.String()); err != nil {
+				return err
+			}
+			out[i] = model.SchedulerNews{
+				Environment: model.EnvironmentID{UUID: r.ID}, Released: int(r.Released), Halted: r.Halted, Settings: model.ParseSettings(settings),
+				Paused: map[model.AgentName]bool{},
+			}
+			place[r.ID] = &out[i]
+		}
+		paused, err := tx.PausedAgentsOf(ctx, uuids(envs))
+		if err != nil {
+			return err
+		}
+		for _, a := range paused {
+			place[a.Environment].Paused[model.AgentName(a.Name)] = true
+		}
+		commands, err := tx.PendingCommandsOf(ctx, uuids(envs))
+		if err != nil {
+			return err
+		}
+		for _, c := range commands {
+			news := place[c.Environment]
+			news.Commands = append(news.Commands, commandOf(c))
+		}
+		return nil
+	})
+	return out, err
+}
+
 // ReleaseLease gives an environment up at once. Nothing happens when somebody else has it already.
 func (s *Store) ReleaseLease(ctx context.Context, lease model.Lease) error {
 	return s.InTx(ctx, func(tx *Tx) error {
@@ -84,7 +155,7 @@ func (s *Store) Snapshot(ctx context.Context, env model.EnvironmentID) (snap mod
 		if snap.Environment, err = environmentOf(row); err != nil {
 			return err
 		}
-		snap.Settings = SettingsOf(snap.Environment.Settings)
+		snap.Settings = model.ParseSettings(snap.Environment.Settings)
 		version, err := tx.LatestReleased(ctx, env.UUID)
 		if err != nil {
 			return err
@@ -108,10 +179,29 @@ func (s *Store) Snapshot(ctx context.Context, env model.EnvironmentID) (snap mod
 		for i, r := range states {
 			snap.States[i] = stateOf(r)
 		}
-		snap.Paused, err = pausedAgents(ctx, tx.Queries, row)
+		if snap.Paused, err = pausedAgents(ctx, tx.Queries, row); err != nil {
+			return err
+		}
+		snap.Running, err = tx.running(ctx, env)
 		return err
 	})
 	return snap, err
+}
+
+// running reads the actions that were started and have neither a result nor been abandoned, oldest first.
+func (tx *Tx) running(ctx context.Context, env model.EnvironmentID) ([]model.Action, error) {
+	rows, err := tx.RunningActions(ctx, env.UUID)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]model.Action, len(rows))
+	for i, r := range rows {
+		out[i] = model.Action{
+			ID: model.TaskID{UUID: r.ID}, Environment: env, Version: int(r.Version), Resource: model.ResourceID(r.ResourceID),
+			Kind: model.ActionKind(r.Kind), Reason: r.Reason, StartedAt: r.StartedAt.UTC(), Trace: model.TraceID(r.Trace),
+		}
+	}
+	return out, nil
 }
 
 func stateOf(r sqlgen.ListStatesRow) model.ResourceState {
@@ -457,7 +547,7 @@ func (tx *Tx) saveFacts(ctx context.Context, env model.EnvironmentID, results []
 		return err
 	}
 	e, err := environmentOf(row)
-	if err != nil || !SettingsOf(e.Settings).ServerCompile {
+	if err != nil || !model.ParseSettings(e.Settings).ServerCompile {
 		return err
 	}
 	_, err = tx.follow(ctx, factJob(env, now, trace, shown))
@@ -472,13 +562,17 @@ func (s *Store) PendingCommands(ctx context.Context, env model.EnvironmentID) ([
 	}
 	out := make([]model.Command, len(rows))
 	for i, r := range rows {
-		out[i] = model.Command{
-			ID: model.CommandID{UUID: r.ID}, Environment: env, Kind: model.CommandKind(r.Kind), Agents: strs[model.AgentName](r.Agents),
-			Resources: strs[model.ResourceID](r.Resources), Version: int(r.Version), DryRun: model.DryRunID{UUID: uuidOf(r.Dryrun)},
-			Reason: r.Reason, Actor: r.Actor, Trace: model.TraceID(r.Trace), CreatedAt: r.CreatedAt.UTC(),
-		}
+		out[i] = commandOf(r)
 	}
 	return out, nil
+}
+
+func commandOf(r sqlgen.Command) model.Command {
+	return model.Command{
+		ID: model.CommandID{UUID: r.ID}, Environment: model.EnvironmentID{UUID: r.Environment}, Kind: model.CommandKind(r.Kind),
+		Agents: strs[model.AgentName](r.Agents), Resources: strs[model.ResourceID](r.Resources), Version: int(r.Version),
+		DryRun: model.DryRunID{UUID: uuidOf(r.Dryrun)}, Reason: r.Reason, Actor: r.Actor, Trace: model.TraceID(r.Trace), CreatedAt: r.CreatedAt.UTC(),
+	}
 }
 
 // EnqueueCommand stores a command with the id given. A command of that id that is already there is left as it is.

@@ -544,3 +544,86 @@ func TestJourney(t *testing.T) {
 		}
 	}
 }
+
+func TestManyEnvironmentsAtOnce(t *testing.T) {
+	t.Parallel()
+	s, now := storetest.New(t), storetest.Now()
+	a := storetest.Environment(t, s, storetest.Setting(model.SettingRepairInterval, `"60"`)).ID
+	b, foreign := storetest.Environment(t, s).ID, storetest.Environment(t, s).ID
+	gone := model.EnvironmentID{UUID: uuid.New()}
+	envs := []model.EnvironmentID{a, b, foreign, gone}
+	storetest.Version(t, s, a, true, storetest.Intents(t, "x=1", "db/y=1")...)
+	if err := s.SetAgentsPaused(t.Context(), a, []model.AgentName{"db"}, true, "me", now); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Version(t, s, b, true, storetest.Intents(t, "x=1")...)
+	if err := s.SetHalted(t.Context(), b, true, "me", now); err != nil {
+		t.Fatal(err)
+	}
+	one, _ := acquire(t, s, a, "me", now)
+	if _, ok := acquire(t, s, foreign, "other", now); !ok {
+		t.Fatal("no lease")
+	}
+	leases, err := s.AcquireLeases(t.Context(), envs, "me", now.Add(time.Second), time.Minute)
+	if err != nil || len(leases) != 2 {
+		t.Fatalf("AcquireLeases = %v, %v, want those of a and b", leases, err)
+	}
+	for _, l := range leases {
+		if l.Environment == a && l.Token != one.Token {
+			t.Errorf("the token of a is %d, want %d still", l.Token, one.Token)
+		}
+		if err := s.SaveProgress(t.Context(), l, model.Progress{Processed: 1, Now: now}); err != nil {
+			t.Errorf("SaveProgress: %v", err)
+		}
+	}
+	if _, err := s.AcquireLeases(t.Context(), envs, "", now, time.Minute); !errors.Is(err, model.ErrInvalid) {
+		t.Errorf("an owner without a name: %v, want invalid", err)
+	}
+	news, err := s.SchedulerNews(t.Context(), envs)
+	if err != nil || len(news) != 3 {
+		t.Fatalf("SchedulerNews = %v, %v, want three", news, err)
+	}
+	byID := map[model.EnvironmentID]model.SchedulerNews{}
+	for _, n := range news {
+		byID[n.Environment] = n
+	}
+	if n := byID[a]; n.Released != 1 || n.Halted || n.Settings.RepairInterval != "60" || !cmp.Equal(n.Paused, map[model.AgentName]bool{"db": true}) || len(n.Commands) != 1 {
+		t.Errorf("news of a = %+v", n)
+	}
+	if n := byID[b]; !n.Halted || !cmp.Equal(n.Paused, map[model.AgentName]bool{"web": true}) {
+		t.Errorf("news of b = %+v", n)
+	}
+	if n := byID[foreign]; n.Released != 0 || len(n.Commands) != 0 {
+		t.Errorf("news of the other = %+v", n)
+	}
+}
+
+func TestSnapshotHasRunningActions(t *testing.T) {
+	t.Parallel()
+	s, now := storetest.New(t), storetest.Now()
+	env := storetest.Environment(t, s).ID
+	intents := storetest.Intents(t, "a=1", "b=1", "c=1")
+	storetest.Version(t, s, env, true, intents...)
+	lease, _ := acquire(t, s, env, "x", now)
+	var started []model.Action
+	for i, in := range intents {
+		started = append(started, model.Action{
+			ID: model.TaskID{UUID: uuid.New()}, Environment: env, Version: 1, Resource: in.Resource, Kind: model.ActionDeploy, Reason: "r",
+			StartedAt: now.Add(time.Duration(i) * time.Second), Trace: "t",
+		})
+	}
+	p := model.Progress{
+		Started: started, Abandoned: []model.TaskID{started[0].ID}, Now: now,
+		Finished: []model.Result{{Task: started[1].ID, Resource: intents[1].Resource, Kind: model.TaskDeploy, StartedAt: now, FinishedAt: now}},
+	}
+	if err := s.SaveProgress(t.Context(), lease, p); err != nil {
+		t.Fatal(err)
+	}
+	snap, err := s.Snapshot(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(started[2:], snap.Running); d != "" {
+		t.Errorf("running: %s", d)
+	}
+}

@@ -172,8 +172,8 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := store.SettingsOf(e.Settings)
-	want := store.SettingsOf(nil)
+	got := model.ParseSettings(e.Settings)
+	want := model.ParseSettings(nil)
 	want.AutoDeploy, want.RepairInterval, want.RecompileBackoff = false, "300", 2.5
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

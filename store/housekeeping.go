@@ -51,7 +51,7 @@ func (s *Store) Housekeep(ctx context.Context, now time.Time) (Purged, error) {
 }
 
 func (s *Store) housekeep(ctx context.Context, e model.Environment, now time.Time, done *Purged) error {
-	settings := SettingsOf(e.Settings)
+	settings := model.ParseSettings(e.Settings)
 	versions, err := s.PurgeVersions(ctx, e.ID, settings.AvailableVersionsToKeep)
 	if err != nil {
 		return err

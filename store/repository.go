@@ -340,6 +340,7 @@ func (s *Store) ReplayDelivery(ctx context.Context, repository model.RepositoryN
 			}
 			return fmt.Errorf("delivery %s/%s is still being worked on: %w", repository, key, model.ErrConflict)
 		}
+		tx.hint(model.TopicReplay, model.EnvironmentID{}, string(repository)+"/"+key)
 		tx.hint(model.TopicDelivery, model.EnvironmentID{}, string(repository)+"/"+key)
 		return nil
 	})

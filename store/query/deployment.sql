@@ -6,6 +6,15 @@ SET owner = excluded.owner, expires_at = excluded.expires_at, token = CASE WHEN 
 WHERE l.owner = excluded.owner OR l.expires_at IS NULL OR l.expires_at <= @now::timestamptz
 RETURNING token;
 
+-- The same for many environments, in the order of ids. Those that are gone are passed over.
+-- name: AcquireLeases :many
+INSERT INTO lease AS l (environment, owner, token, expires_at)
+SELECT e.id, @owner, 1, @expires_at::timestamptz FROM environment e WHERE e.id = ANY(@environments::uuid[]) ORDER BY e.id
+ON CONFLICT (environment) DO UPDATE
+SET owner = excluded.owner, expires_at = excluded.expires_at, token = CASE WHEN l.owner = excluded.owner THEN l.token ELSE l.token + 1 END
+WHERE l.owner = excluded.owner OR l.expires_at IS NULL OR l.expires_at <= @now::timestamptz
+RETURNING environment, token;
+
 -- name: ReleaseLease :execrows
 UPDATE lease SET owner = '', expires_at = NULL WHERE environment = @environment AND token = @token AND owner = @owner;
 
@@ -100,6 +109,23 @@ UPDATE command SET done_at = @now::timestamptz WHERE environment = @environment 
 
 -- name: PendingCommands :many
 SELECT * FROM command WHERE environment = @environment AND done_at IS NULL ORDER BY created_at, id;
+
+-- name: PendingCommandsOf :many
+SELECT * FROM command WHERE environment = ANY(@environments::uuid[]) AND done_at IS NULL ORDER BY created_at, id;
+
+-- name: EnvironmentNews :many
+SELECT e.id, e.halted, e.settings,
+    coalesce((SELECT max(v.number) FROM version v WHERE v.environment = e.id AND v.released_at IS NOT NULL), 0)::integer AS released
+FROM environment e WHERE e.id = ANY(@environments::uuid[]) ORDER BY e.id;
+
+-- name: PausedAgentsOf :many
+SELECT a.environment, a.name FROM agent a JOIN environment e ON e.id = a.environment
+WHERE a.environment = ANY(@environments::uuid[]) AND (a.paused OR e.halted);
+
+-- name: RunningActions :many
+SELECT id, environment, version, resource_id, kind, reason, started_at, trace FROM action
+WHERE environment = @environment AND finished_at IS NULL
+ORDER BY started_at, id;
 
 -- name: InsertCommand :execrows
 INSERT INTO command (id, environment, kind, agents, resources, version, dryrun, reason, actor, trace, created_at)

@@ -7,6 +7,7 @@ package sqlgen
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -64,6 +65,53 @@ func (q *Queries) AcquireLease(ctx context.Context, arg AcquireLeaseParams) (int
 	var token int64
 	err := row.Scan(&token)
 	return token, err
+}
+
+const acquireLeases = `-- name: AcquireLeases :many
+INSERT INTO lease AS l (environment, owner, token, expires_at)
+SELECT e.id, $1, 1, $2::timestamptz FROM environment e WHERE e.id = ANY($3::uuid[]) ORDER BY e.id
+ON CONFLICT (environment) DO UPDATE
+SET owner = excluded.owner, expires_at = excluded.expires_at, token = CASE WHEN l.owner = excluded.owner THEN l.token ELSE l.token + 1 END
+WHERE l.owner = excluded.owner OR l.expires_at IS NULL OR l.expires_at <= $4::timestamptz
+RETURNING environment, token
+`
+
+type AcquireLeasesParams struct {
+	Owner        string
+	ExpiresAt    time.Time
+	Environments []uuid.UUID
+	Now          time.Time
+}
+
+type AcquireLeasesRow struct {
+	Environment uuid.UUID
+	Token       int64
+}
+
+// The same for many environments, in the order of ids. Those that are gone are passed over.
+func (q *Queries) AcquireLeases(ctx context.Context, arg AcquireLeasesParams) ([]AcquireLeasesRow, error) {
+	rows, err := q.db.Query(ctx, acquireLeases,
+		arg.Owner,
+		arg.ExpiresAt,
+		arg.Environments,
+		arg.Now,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []AcquireLeasesRow
+	for rows.Next() {
+		var i AcquireLeasesRow
+		if err := rows.Scan(&i.Environment, &i.Token); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const appendLogs = `-- name: AppendLogs :exec
@@ -139,6 +187,44 @@ func (q *Queries) DryRunResults(ctx context.Context, dryrun uuid.UUID) ([]Dryrun
 			&i.Status,
 			&i.Changes,
 			&i.Message,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const environmentNews = `-- name: EnvironmentNews :many
+SELECT e.id, e.halted, e.settings,
+    coalesce((SELECT max(v.number) FROM version v WHERE v.environment = e.id AND v.released_at IS NOT NULL), 0)::integer AS released
+FROM environment e WHERE e.id = ANY($1::uuid[]) ORDER BY e.id
+`
+
+type EnvironmentNewsRow struct {
+	ID       uuid.UUID
+	Halted   bool
+	Settings json.RawMessage
+	Released int32
+}
+
+func (q *Queries) EnvironmentNews(ctx context.Context, environments []uuid.UUID) ([]EnvironmentNewsRow, error) {
+	rows, err := q.db.Query(ctx, environmentNews, environments)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EnvironmentNewsRow
+	for rows.Next() {
+		var i EnvironmentNewsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Halted,
+			&i.Settings,
+			&i.Released,
 		); err != nil {
 			return nil, err
 		}
@@ -473,12 +559,79 @@ func (q *Queries) PausedAgents(ctx context.Context, environment uuid.UUID, halte
 	return items, nil
 }
 
+const pausedAgentsOf = `-- name: PausedAgentsOf :many
+SELECT a.environment, a.name FROM agent a JOIN environment e ON e.id = a.environment
+WHERE a.environment = ANY($1::uuid[]) AND (a.paused OR e.halted)
+`
+
+type PausedAgentsOfRow struct {
+	Environment uuid.UUID
+	Name        string
+}
+
+func (q *Queries) PausedAgentsOf(ctx context.Context, environments []uuid.UUID) ([]PausedAgentsOfRow, error) {
+	rows, err := q.db.Query(ctx, pausedAgentsOf, environments)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PausedAgentsOfRow
+	for rows.Next() {
+		var i PausedAgentsOfRow
+		if err := rows.Scan(&i.Environment, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pendingCommands = `-- name: PendingCommands :many
 SELECT id, environment, kind, agents, resources, version, dryrun, reason, actor, trace, created_at, done_at FROM command WHERE environment = $1 AND done_at IS NULL ORDER BY created_at, id
 `
 
 func (q *Queries) PendingCommands(ctx context.Context, environment uuid.UUID) ([]Command, error) {
 	rows, err := q.db.Query(ctx, pendingCommands, environment)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Command
+	for rows.Next() {
+		var i Command
+		if err := rows.Scan(
+			&i.ID,
+			&i.Environment,
+			&i.Kind,
+			&i.Agents,
+			&i.Resources,
+			&i.Version,
+			&i.Dryrun,
+			&i.Reason,
+			&i.Actor,
+			&i.Trace,
+			&i.CreatedAt,
+			&i.DoneAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const pendingCommandsOf = `-- name: PendingCommandsOf :many
+SELECT id, environment, kind, agents, resources, version, dryrun, reason, actor, trace, created_at, done_at FROM command WHERE environment = ANY($1::uuid[]) AND done_at IS NULL ORDER BY created_at, id
+`
+
+func (q *Queries) PendingCommandsOf(ctx context.Context, environments []uuid.UUID) ([]Command, error) {
+	rows, err := q.db.Query(ctx, pendingCommandsOf, environments)
 	if err != nil {
 		return nil, err
 	}
@@ -595,6 +748,52 @@ func (q *Queries) ResolveUnknowns(ctx context.Context, environment uuid.UUID, na
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const runningActions = `-- name: RunningActions :many
+SELECT id, environment, version, resource_id, kind, reason, started_at, trace FROM action
+WHERE environment = $1 AND finished_at IS NULL
+ORDER BY started_at, id
+`
+
+type RunningActionsRow struct {
+	ID          uuid.UUID
+	Environment uuid.UUID
+	Version     int32
+	ResourceID  string
+	Kind        string
+	Reason      string
+	StartedAt   time.Time
+	Trace       string
+}
+
+func (q *Queries) RunningActions(ctx context.Context, environment uuid.UUID) ([]RunningActionsRow, error) {
+	rows, err := q.db.Query(ctx, runningActions, environment)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RunningActionsRow
+	for rows.Next() {
+		var i RunningActionsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Environment,
+			&i.Version,
+			&i.ResourceID,
+			&i.Kind,
+			&i.Reason,
+			&i.StartedAt,
+			&i.Trace,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const saveFacts = `-- name: SaveFacts :exec
