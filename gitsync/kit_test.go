@@ -179,6 +179,7 @@ type recorder struct {
 	envs       map[model.EnvironmentID]model.Environment
 	deliveries map[string]model.Delivery
 	jobs       []recorded
+	syncedAt   map[model.RepositoryName]time.Time
 	syncs      map[model.RepositoryName]string
 	synced     map[model.RepositoryName]int
 	subs       []chan model.Hint
@@ -196,6 +197,7 @@ func newRecorder() *recorder {
 	return &recorder{
 		changed: make(chan struct{}), repos: map[model.RepositoryName]model.Repository{}, envs: map[model.EnvironmentID]model.Environment{},
 		deliveries: map[string]model.Delivery{}, syncs: map[model.RepositoryName]string{}, synced: map[model.RepositoryName]int{},
+		syncedAt: map[model.RepositoryName]time.Time{},
 	}
 }
 
@@ -326,8 +328,8 @@ func (r *recorder) RecordRevision(_ context.Context, id model.EnvironmentID, rev
 	return model.JobID{UUID: uuid.New()}, queued, nil
 }
 
-func (r *recorder) RecordSync(_ context.Context, n model.RepositoryName, _ time.Time, message string) error {
-	r.update(func() { r.syncs[n] = message; r.synced[n]++ })
+func (r *recorder) RecordSync(_ context.Context, n model.RepositoryName, at time.Time, message string) error {
+	r.update(func() { r.syncs[n] = message; r.synced[n]++; r.syncedAt[n] = at })
 	return nil
 }
 

@@ -83,6 +83,9 @@ const (
 	causeRequest cause = "request"
 )
 
+// plainPoll is the reason of a poll that nobody asked for.
+const plainPoll = "poll"
+
 // request asks for a sync of a repository.
 type request struct {
 	cause  cause
@@ -193,7 +196,7 @@ func (p *poller) start(ctx context.Context, now time.Time) time.Duration {
 		w := heap.Pop(&p.due).(*watcher) //nolint:forcetypeassert // the heap holds nothing else
 		reason := w.reason
 		if reason == "" {
-			reason = "poll"
+			reason = plainPoll
 		}
 		w.reason = ""
 		p.add(w, request{cause: causePoll, reason: reason, at: now})
@@ -362,6 +365,9 @@ func (p *poller) synced(name model.RepositoryName, err error, again time.Duratio
 		return
 	}
 	now := time.Now()
+	if w.index >= 0 && w.reason != "" && !w.due.After(now) {
+		return // somebody asked while this sync ran: the next one is due already
+	}
 	if err != nil {
 		w.failures++
 		pause := retryMost

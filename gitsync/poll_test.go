@@ -222,3 +222,41 @@ func TestKilledWhileFetching(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestedSyncAndReplay(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.push("main", files{"f": text("1")}, "c")
+	rec, repo, s := local(t, o)
+	rec.addEnv(repo, "main", "")
+	run(t, s)
+	rec.await(t, "the first commit is recorded", func() bool { return len(rec.jobs) == 1 && rec.synced["demo"] == 1 })
+
+	// A request without news is recorded, so that whoever asked sees it; one with news as well.
+	for i := range 3 {
+		asked := time.Now()
+		want := len(rec.jobs)
+		if i > 0 {
+			o.push("main", files{"f": text(strings.Repeat("x", i))}, "c")
+			want++
+		}
+		rec.update(func() { repo.SyncRequested = asked; rec.repos["demo"] = repo })
+		rec.hint(model.Hint{Topic: model.TopicRepository, ID: "demo"})
+		rec.await(t, "the request is served", func() bool { return rec.syncedAt["demo"].After(asked) && len(rec.jobs) == want })
+	}
+	if got := rec.jobs[len(rec.jobs)-1].Reason; got != "requested" {
+		t.Errorf("reason = %q", got)
+	}
+
+	if w := post(t, s.WebhookHandler(), "demo", signedBy("s3cret", "d1", pushed), pushed); w.Code != http.StatusAccepted {
+		t.Fatalf("status = %d", w.Code)
+	}
+	rec.await(t, "the delivery is synced", func() bool { return rec.deliveries["d1"].Status == model.DeliverySynced })
+	commit := o.push("main", files{"f": text("replayed")}, "c")
+	rec.update(func() { d := rec.deliveries["d1"]; d.Status = model.DeliveryReceived; rec.deliveries["d1"] = d })
+	rec.hint(model.Hint{Topic: model.TopicReplay, ID: "demo/d1"})
+	rec.await(t, "the delivery is synced again", func() bool { return rec.deliveries["d1"].Status == model.DeliverySynced })
+	if got := rec.jobs[len(rec.jobs)-1]; got.Rev.Commit != commit {
+		t.Errorf("recorded %+v, want %s", got, commit)
+	}
+}

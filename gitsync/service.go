@@ -359,7 +359,8 @@ func (s *Service) sync(ctx context.Context, name model.RepositoryName, req reque
 	}
 	res, err := s.syncEnvironments(ctx, repo, envs, req)
 	if ctx.Err() == nil {
-		s.recordSync(ctx, name, err, len(res.Jobs) > 0)
+		// Who asked must see that it was done, even if there was nothing new.
+		s.recordSync(ctx, name, err, len(res.Jobs) > 0 || req.cause != causePoll || req.reason != plainPoll)
 	}
 	return res, err
 }
