@@ -22,8 +22,10 @@ const (
 	writeTimeout = 30 * time.Second
 	// stableSession is how long a session must last before the next pause is short again.
 	stableSession = 10 * time.Second
-	// laterDelay is how long the agent waits before it sends a result again that the server could not store.
-	laterDelay = time.Second
+	// minLater and maxLater bound how long the agent waits before it sends a result again that the server could not store:
+	// the longer the server has stored nothing, the longer.
+	minLater = time.Second
+	maxLater = 30 * time.Second
 	// maxLive is the number of log lines of running tasks that wait to be sent; more are left to the report.
 	maxLive = 5000
 )
@@ -34,6 +36,8 @@ type link struct {
 	wake       chan struct{} // capacity 1
 	streamLogs bool
 	nextID     uint64 // used by the writer alone
+	// later is the present pause before results are sent again; used by the reader alone.
+	later time.Duration
 
 	// mu guards all below.
 	mu      sync.Mutex
@@ -363,15 +367,21 @@ func (a *Agent) acknowledged(ctx context.Context, l *link, b *wire.Ack) {
 		a.log.WarnContext(ctx, "the server refused a result", "task", r.Task, "code", r.Code, "reason", r.Message)
 		a.spool.forget(r.Task)
 	}
+	if len(b.Stored) > 0 || l.later == 0 {
+		l.later = minLater
+	}
 	if len(b.Later) > 0 {
 		ids := make([]model.TaskID, len(b.Later))
 		for i, r := range b.Later {
 			ids[i] = r.Task
 		}
-		time.AfterFunc(laterDelay, func() {
+		time.AfterFunc(l.later, func() {
 			a.spool.again(ids)
 			l.signal()
 		})
+		if len(b.Stored) == 0 {
+			l.later = min(2*l.later, maxLater)
+		}
 	}
 	l.signal() // the window has room again
 	a.mu.Lock()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -535,7 +537,11 @@ func (h *Hub) stored(s *session, d delivery, err error) {
 		h.forget(s, task)
 	}
 	if err != nil {
-		h.log.Warn("storing a result", "environment", s.env.id, "task", task, "resource", d.result.Resource, "error", err)
+		level := slog.LevelWarn
+		if errors.Is(err, model.ErrUnavailable) {
+			level = slog.LevelDebug // the environment has another owner, or none now: the agent will send it again
+		}
+		h.log.Log(context.Background(), level, "storing a result", "environment", s.env.id, "task", task, "resource", d.result.Resource, "error", err)
 	}
 	switch {
 	case d.local:
