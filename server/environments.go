@@ -568,9 +568,11 @@ func (s *Server) detailed(ctx context.Context, list []model.Environment, summary
 	}
 	out := make([]api.EnvironmentDetails, len(list))
 	for i, e := range list {
-		released, err := s.store.ReleasedVersion(ctx, e.ID)
-		if err != nil {
-			return nil, err
+		released := 0
+		if e.LastVersion > 0 { // else no version was ever made, and many environments stay cheap to list
+			if released, err = s.store.ReleasedVersion(ctx, e.ID); err != nil {
+				return nil, err
+			}
 		}
 		out[i] = api.EnvironmentDetails{
 			Environment: environmentOf(e, true), ProjectName: names[e.Project], RepoPath: e.RepoPath, Repository: string(e.Repository),
@@ -579,9 +581,11 @@ func (s *Server) detailed(ctx context.Context, list []model.Environment, summary
 		if !summary {
 			continue
 		}
-		counts, err := s.store.DeploySummary(ctx, e.ID)
-		if err != nil {
-			return nil, err
+		var counts model.DeploySummary
+		if released > 0 {
+			if counts, err = s.store.DeploySummary(ctx, e.ID); err != nil {
+				return nil, err
+			}
 		}
 		out[i].DeploySummary = summaryOf(counts)
 	}

@@ -21,6 +21,9 @@ import (
 	"github.com/intendant/intendant/model"
 )
 
+// webhookTimeout is how long a forge may take to send a delivery.
+const webhookTimeout = 30 * time.Second
+
 // record is what is written down about a request.
 type record struct {
 	endpoint string
@@ -114,6 +117,7 @@ func (s *Server) wrap(router http.Handler) http.Handler {
 		case strings.HasPrefix(r.URL.Path, AgentPath):
 			s.mounted(w, r, s.config.Agents, "agent")
 		case strings.HasPrefix(r.URL.Path, "/hooks/"):
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(webhookTimeout)) // a recorder in a test has none
 			s.mounted(w, r, s.config.Webhooks, "webhook")
 		default:
 			router.ServeHTTP(w, r)

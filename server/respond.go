@@ -56,7 +56,13 @@ func describe(err error) (body *api.Error, internal bool) {
 		body.Status = http.StatusBadRequest
 	case errors.Is(err, model.ErrForbidden):
 		body.Status = http.StatusForbidden
-	case errors.Is(err, model.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled):
+		body.Status = http.StatusServiceUnavailable
+		text = "the request was given up before it was done"
+	case errors.Is(err, context.DeadlineExceeded):
+		body.Status = http.StatusServiceUnavailable
+		text = "the request took too long and was given up; ask for less, or again later"
+	case errors.Is(err, model.ErrUnavailable):
 		body.Status = http.StatusServiceUnavailable
 	default:
 		internal = true

@@ -262,7 +262,8 @@ func TestErrorsOfTheStoreHaveTheirStatus(t *testing.T) {
 		{fmt.Errorf("x: %w", model.ErrInvalid), 400, "Invalid request: x"},
 		{fmt.Errorf("x: %w", model.ErrForbidden), 403, "Access denied: x"},
 		{fmt.Errorf("x: %w", model.ErrUnavailable), 503, "x"},
-		{context.DeadlineExceeded, 503, "context"},
+		{context.DeadlineExceeded, 503, "the request took too long"},
+		{fmt.Errorf("reading: %w", context.Canceled), 503, "the request was given up"},
 		{errors.New("password of the database is hunter2"), 500, "An unexpected error occurred in the server while processing the request: "},
 	} {
 		f := newFake()
