@@ -535,7 +535,11 @@ func TestAgentLost(t *testing.T) {
 		t.Errorf("Explain = %+v, want the agent lost", e)
 	}
 	b.flight = nil
+	before := b.now
 	b.later()
+	if got := b.now.Sub(before); got != engine.DefaultAgentLostGrace {
+		t.Errorf("the task counted as lost after %s, want %s", got, engine.DefaultAgentLostGrace)
+	}
 	if got := b.saves[len(b.saves)-1].Abandoned; len(got) != 1 || got[0] != first.ID {
 		t.Errorf("abandoned = %v, want the lost task", got)
 	}
