@@ -169,6 +169,36 @@ func TestDispatchWithoutAnAgent(t *testing.T) {
 	}
 }
 
+func TestTasksThatWaitTooLongAreGivenBack(t *testing.T) {
+	t.Parallel()
+	begun, goOn := make(chan struct{}, 10), make(chan struct{})
+	s := sdktest.NewServer(t)
+	s.StartAgent(t, registryOf(t, func(c *sdk.Context, _ *sdk.Resource) error {
+		begun <- struct{}{}
+		select {
+		case <-goOn:
+		case <-c.Done():
+		}
+		return nil
+	}), one)
+	s.AwaitUp(t, "one", 1)
+	first := s.NewTask(model.TaskDeploy, sdktest.NewIntent(t, thing("one", "a"), map[string]any{}))
+	second := s.NewTask(model.TaskDeploy, sdktest.NewIntent(t, thing("one", "b"), map[string]any{}))
+	second.Deadline = time.Now().Add(200 * time.Millisecond)
+	s.Dispatch(t, first, second)
+	<-begun
+	if r := s.AwaitResult(t, second.ID); r.Outcome != model.OutcomeCancelled || r.Code != sdk.CodeDeadline || r.Retry != model.RetryLater {
+		t.Errorf("the task that waited is %s (%s, %s), want cancelled (deadline, retry)", r.Outcome, r.Code, r.Retry)
+	}
+	close(goOn)
+	if r := s.AwaitResult(t, first.ID); r.Outcome != model.OutcomeDeployed {
+		t.Errorf("the task that ran is %s, want deployed", r.Outcome)
+	}
+	if len(begun) != 0 {
+		t.Errorf("the task that was given back ran")
+	}
+}
+
 func TestCancelWithdrawsWhatHasNotBegun(t *testing.T) {
 	t.Parallel()
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})

@@ -16,7 +16,7 @@ import (
 // stuckGrace is how long a handler may take to return after its deadline before the agent reports without it.
 const stuckGrace = 10 * time.Second
 
-// expireInterval is how often waiting tasks are checked for their deadlines.
+// expireInterval is how often the agent looks for waiting tasks that it can not do in time.
 const expireInterval = time.Second
 
 // codeFenced is the code of tasks that were refused because they carry an old epoch.
@@ -27,6 +27,8 @@ type job struct {
 	task  model.Task
 	epoch wire.Epoch
 	owner *agentName
+	// allowed is the time that the task was given.
+	allowed time.Duration
 	// offline is true for a repair without the server; done, which has a capacity of 1, then takes the result.
 	offline bool
 	done    chan model.Result
@@ -44,7 +46,7 @@ func (a *Agent) accept(tasks []wire.Task) {
 		if a.work[w.ID] != nil || a.spool.has(w.ID) {
 			continue
 		}
-		j := &job{task: w.Model(a.cfg.Environment, now), epoch: w.Epoch}
+		j := &job{task: w.Model(a.cfg.Environment, now), epoch: w.Epoch, allowed: time.Duration(w.Timeout) * time.Millisecond}
 		n := a.agents[w.Agent]
 		if n == nil || !n.offered || !n.primary || w.Epoch < n.epoch || a.stopping {
 			a.log.Warn("task refused", "task", w.ID, "agent", w.Agent, "epoch", w.Epoch)
@@ -164,6 +166,10 @@ func (a *Agent) choose(n *agentName) *job {
 		return nil
 	}
 	connected := a.link != nil
+	now := a.cfg.Now()
+	for len(n.waiting) > 0 && connected && n.waiting[0].tooLate(now) {
+		a.giveBack(n.waiting[0])
+	}
 	for i, j := range n.waiting {
 		if a.busy[j.task.Intent.Resource] || j.offline == connected {
 			continue
@@ -273,7 +279,7 @@ func call(c *sdk.Context, r *sdk.Resource, registry *sdk.Registry) (err error) {
 	return e.Execute(c, r)
 }
 
-// expire ends waiting tasks whose deadlines have passed.
+// expire gives waiting tasks back for which it has become too late.
 func (a *Agent) expire(ctx context.Context) {
 	tick := time.NewTicker(expireInterval)
 	defer tick.Stop()
@@ -289,22 +295,28 @@ func (a *Agent) expire(ctx context.Context) {
 			if a.link == nil {
 				break // what waits is void when the session is not resumed, and late soon enough when it is
 			}
-			var late []*job
-			for _, j := range n.waiting {
-				if !j.offline && !j.task.Deadline.IsZero() && now.After(j.task.Deadline) {
-					late = append(late, j)
+			for _, j := range slices.Clone(n.waiting) {
+				if j.tooLate(now) {
+					a.giveBack(j)
 				}
-			}
-			for _, j := range late {
-				a.withdraw(j)
-				r := a.unstarted(j, model.OutcomeFailed, sdk.CodeDeadline, "The deadline passed before the agent could begin.")
-				r.Retry = model.RetryLater
-				a.finish(j, r)
 			}
 		}
 		a.surrender(now)
 		a.mu.Unlock()
 	}
+}
+
+// giveBack returns a waiting task that can not be done in time: whoever sent it may send it again.
+func (a *Agent) giveBack(j *job) {
+	a.withdraw(j)
+	r := a.unstarted(j, model.OutcomeCancelled, sdk.CodeDeadline, "The agent was busy until there was too little time left for the task.")
+	r.Retry = model.RetryLater
+	a.finish(j, r)
+}
+
+// tooLate tells whether more than half of a task's time has passed. It is not begun then: it would be cut off in its midst.
+func (j *job) tooLate(now time.Time) bool {
+	return !j.offline && !j.task.Deadline.IsZero() && now.After(j.task.Deadline.Add(-j.allowed/2))
 }
 
 // surrender cancels running tasks of names that another process may have taken over, since the server can not be reached.
