@@ -231,9 +231,13 @@ func (b *binder) constructedType(e *syntax.Construct, out *Construct, left *lhs)
 	if e.Type.Space != "" {
 		return nil, missing
 	}
-	candidates := map[*Entity]bool{}
+	candidates, seen := map[*Entity]bool{}, map[*Entity]bool{}
 	var visit func(c *Entity)
 	visit = func(c *Entity) {
+		if seen[c] {
+			return
+		}
+		seen[c] = true
 		if c.Name == e.Type.Text {
 			candidates[c] = true
 		}

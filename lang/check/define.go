@@ -145,16 +145,26 @@ func (c *checker) defineIndex(ns *Namespace, s *syntax.Index) *Fault {
 	return nil
 }
 
+// maxIndexCopies bounds how often the same index is counted for an entity.
+const maxIndexCopies = 8
+
 // addIndex adds an index to the entity and its descendants. An index is known to be there already only when its attributes
 // were given in alphabetical order, which shows in how often a missing attribute counts.
 func (e *Entity) addIndex(names []string, at *Loc) {
+	sorted := slices.Clone(names)
+	slices.Sort(sorted)
+	copies := 0
 	for _, ix := range e.Indexes {
 		if slices.Equal(ix.Names, names) {
 			return
 		}
+		if slices.Equal(ix.Names, sorted) {
+			copies++
+		}
 	}
-	sorted := slices.Clone(names)
-	slices.Sort(sorted)
+	if copies >= maxIndexCopies {
+		return
+	}
 	e.Indexes = append(e.Indexes, &IndexDef{Names: sorted, At: at})
 	for _, child := range e.Children {
 		child.addIndex(names, at)
@@ -201,15 +211,51 @@ func (c *checker) defineImplement(ns *Namespace, s *syntax.Implement) *Fault {
 	return nil
 }
 
+// maxSubs is the number of selections from which repeated ones, which come to nothing, are left out.
+const maxSubs = 1000
+
 // subs are the selections that apply to instances of the entity.
 func (e *Entity) subs() []*Implement {
 	if !e.inherits {
 		return e.Implements
 	}
+	if e.Subs != nil {
+		return e.Subs
+	}
 	out := slices.Clone(e.Implements)
 	for _, p := range e.Parents {
 		out = append(out, p.subs()...)
 	}
+	if len(out) > maxSubs {
+		seen := make(map[*Implement]bool, len(out))
+		out = slices.DeleteFunc(out, func(im *Implement) bool {
+			known := seen[im]
+			seen[im] = true
+			return known
+		})
+	}
+	e.Subs = out
+	return out
+}
+
+// lineage lists the entity and its ancestors that have an index, each once, in the order in which they learn of a new instance.
+func (e *Entity) lineage() []*Entity {
+	var out []*Entity
+	seen := map[*Entity]bool{}
+	var visit func(e *Entity)
+	visit = func(e *Entity) {
+		if seen[e] {
+			return
+		}
+		seen[e] = true
+		if len(e.Indexes) > 0 {
+			out = append(out, e)
+		}
+		for _, p := range e.Parents {
+			visit(p)
+		}
+	}
+	visit(e)
 	return out
 }
 
@@ -246,6 +292,7 @@ func (c *checker) normalizeEntities() {
 			continue
 		}
 		e.Subs = e.subs()
+		e.Indexed = e.lineage()
 	}
 }
 

@@ -211,6 +211,8 @@ type Entity struct {
 	Defaults []Default
 	// Indexes are the index definitions, attribute names sorted.
 	Indexes []*IndexDef
+	// Indexed are the entity and its ancestors that have indexes.
+	Indexed []*Entity
 	// Implements are the selections of the entity itself, Subs those that apply to its instances.
 	Implements []*Implement
 	Subs       []*Implement

@@ -257,9 +257,6 @@ func (x *entityIndex) unmatched(e *check.Entity) []*check.Fault {
 
 // addToIndexes enters an instance in the indexes of an entity.
 func (m *machine) addToIndexes(i *Instance, e *check.Entity) *check.Fault {
-	if len(e.Indexes) == 0 {
-		return nil
-	}
 	x := &m.indexes[e.ID]
 	if x.entries == nil {
 		x.entries = make(map[string]*Instance)

@@ -149,18 +149,8 @@ func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
 // register makes an instance known to its entity and all ancestors, and to their indexes.
 func (m *machine) register(i *Instance) *check.Fault {
 	m.instances = append(m.instances, i)
-	return m.registerAs(i, i.typ)
-}
-
-func (m *machine) registerAs(i *Instance, e *check.Entity) *check.Fault {
-	if f := m.addToIndexes(i, e); f != nil {
-		return f
-	}
-	for _, p := range e.Parents {
-		if p == m.prog.Base {
-			continue // it has no index
-		}
-		if f := m.registerAs(i, p); f != nil {
+	for _, e := range i.typ.Indexed {
+		if f := m.addToIndexes(i, e); f != nil {
 			return f
 		}
 	}
