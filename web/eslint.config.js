@@ -1,9 +1,22 @@
 import hooks from 'eslint-plugin-react-hooks';
+import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
-const features = ['agents', 'compiles', 'environments', 'journeys', 'notifications', 'repositories', 'resources', 'server', 'settings', 'versions'];
+const features = [
+  'agents',
+  'compiles',
+  'environments',
+  'facts',
+  'journeys',
+  'notifications',
+  'repositories',
+  'resources',
+  'server',
+  'settings',
+  'versions',
+];
 
-export default tseslint.config(
+export default defineConfig(
   { ignores: ['dist', 'node_modules', 'src/api/schema.ts'] },
   ...tseslint.configs.strictTypeChecked,
   {
@@ -22,8 +35,20 @@ export default tseslint.config(
   // Features never import each other, and the design system knows no feature.
   ...features.map((f) => ({
     files: [`src/features/${f}/**`],
-    rules: { 'no-restricted-imports': ['error', { patterns: features.filter((o) => o !== f).map((o) => ({ group: [`**/${o}/*`], message: 'features do not import each other' })) }] },
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: features
+            .filter((o) => o !== f)
+            .map((o) => ({ group: [`**/${o}/*`], message: 'features do not import each other' })),
+        },
+      ],
+    },
   })),
-  { files: ['src/ui/**', 'src/api/**'], rules: { 'no-restricted-imports': ['error', { patterns: ['**/features/*', '**/app/*'] }] } },
+  {
+    files: ['src/ui/**', 'src/api/**'],
+    rules: { 'no-restricted-imports': ['error', { patterns: ['**/features/*', '**/app/*'] }] },
+  },
   { files: ['*.config.ts', '*.config.js'], rules: { 'no-restricted-exports': 'off' } },
 );

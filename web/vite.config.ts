@@ -5,7 +5,7 @@ export default defineConfig({
   base: '/console/',
   plugins: [react()],
   build: { target: 'es2022', sourcemap: false, chunkSizeWarningLimit: 700 },
-  server: { proxy: { '/api': 'http://127.0.0.1:8888' } },
+  server: { proxy: { '/api': process.env['INTENDANT_URL'] ?? 'http://127.0.0.1:8888' } },
   test: {
     environment: 'jsdom',
     include: ['src/**/*.test.{ts,tsx}'],

@@ -1,19 +1,7 @@
-import { expect, test } from '@playwright/test';
+import { expect, test } from './fixtures';
+import type { System } from './system';
 
-import { System } from './system';
-
-let system: System;
-
-test.beforeAll(async () => {
-  system = await System.start();
-  system.makeRepository();
-});
-
-test.afterAll(async () => {
-  await system?.stop();
-});
-
-function model(greeting: string): string {
+function model(system: System, greeting: string): string {
   return `
 host = std::Host(name="here", os=std::linux)
 dir = std::Directory(host=host, path="${system.target}", mode=755, owner="${system.user}", group="${system.group}")
@@ -24,8 +12,9 @@ end
 `;
 }
 
-test('a push is followed from commit to deployed, and a broken model to its line', async ({ page }) => {
-  system.push('The first model', { 'project.yml': 'name: infra\n', 'main.cf': model('hello') });
+test('a push is followed from commit to deployed, and a broken model to its line', async ({ page, system }) => {
+  system.makeRepository();
+  system.push('The first model', { 'project.yml': 'name: infra\n', 'main.cf': model(system, 'hello') });
 
   await page.goto(`${system.url}/`);
   await expect(page).toHaveTitle('Intendant');
@@ -47,14 +36,17 @@ test('a push is followed from commit to deployed, and a broken model to its line
   expect(system.read('two.txt')).toBe('hello from two\n');
 
   // a second push appears by itself once the repository is looked at
-  system.push('Change the greeting', { 'main.cf': model('good morning') });
+  system.push('Change the greeting', { 'main.cf': model(system, 'good morning') });
   await page.getByRole('button', { name: 'Compile now' }).click();
   const second = page.getByRole('article').filter({ hasText: 'Change the greeting' });
   await expect(second.getByText('converged', { exact: true })).toBeVisible();
   expect(system.read('two.txt')).toBe('good morning from two\n');
 
   // what the version changed
-  await second.getByRole('link', { name: /ago|now/ }).first().click();
+  await second
+    .getByRole('link', { name: /ago|now/ })
+    .first()
+    .click();
   await expect(page.getByRole('heading', { name: 'Version 2' })).toBeVisible();
   await expect(page.getByText('modified').first()).toBeVisible();
 
@@ -66,7 +58,7 @@ test('a push is followed from commit to deployed, and a broken model to its line
   await expect(page.getByText('updated').first()).toBeVisible();
 
   // a broken model names its place and leaves what is deployed alone
-  system.push('Break it', { 'main.cf': model('x') + '\nfile = std::Fiel(host=host)\n' });
+  system.push('Break it', { 'main.cf': model(system, 'x') + '\nfile = std::Fiel(host=host)\n' });
   await page.getByRole('link', { name: 'Journey' }).click();
   await page.getByRole('button', { name: 'Compile now' }).click();
   const broken = page.getByRole('article').filter({ hasText: 'Break it' });

@@ -31,11 +31,15 @@ export class System {
     const dir = mkdtempSync(join(tmpdir(), 'intendant-e2e-'));
     chmodSync(dir, 0o755); // PostgreSQL's account must pass through
     const port = await freePort();
-    const child = spawn(binary, ['server', '--state-dir', join(dir, 'state'), '--port', String(port), '--log-format', 'text'], {
-      cwd: dir,
-      env: { PATH: process.env['PATH'], HOME: dir },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = spawn(
+      binary,
+      ['server', '--state-dir', join(dir, 'state'), '--port', String(port), '--log-format', 'text'],
+      {
+        cwd: dir,
+        env: { PATH: process.env['PATH'], HOME: dir },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
     const output: string[] = [];
     child.stdout.on('data', (d: Buffer) => output.push(d.toString()));
     child.stderr.on('data', (d: Buffer) => output.push(d.toString()));
@@ -67,7 +71,11 @@ export class System {
   }
 
   private git(cwd: string, ...args: string[]): string {
-    return execFileSync('git', ['-c', 'user.name=E2E', '-c', 'user.email=e2e@localhost', ...args], { cwd, encoding: 'utf8', env: { PATH: process.env['PATH'], HOME: this.dir } });
+    return execFileSync('git', ['-c', 'user.name=E2E', '-c', 'user.email=e2e@localhost', ...args], {
+      cwd,
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'], HOME: this.dir },
+    });
   }
 
   get target(): string {

@@ -3,7 +3,14 @@
 export interface Envelope<T> {
   data: T;
   links?: { self?: string; next?: string; prev?: string; first?: string };
-  metadata?: { total?: number; before?: number; after?: number; page_size?: number; deploy_summary?: { total: number; by_state: Record<string, number> }; warnings?: string[] };
+  metadata?: {
+    total?: number;
+    before?: number;
+    after?: number;
+    page_size?: number;
+    deploy_summary?: { total: number; by_state: Record<string, number> };
+    warnings?: string[];
+  };
 }
 
 /** What the server says when it refuses: its message is meant for people. */
@@ -53,7 +60,8 @@ export async function call<T>(method: string, path: string, c: Call = {}): Promi
     let message = `The server answered ${answer.status}.`;
     try {
       const body: unknown = JSON.parse(text);
-      if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string') message = body.message;
+      if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string')
+        message = body.message;
     } catch {
       // not one of the API's own answers: the status says what there is to say
     }

@@ -4,7 +4,7 @@ import { useEffect, useState, type ReactElement } from 'react';
 
 import { call, segment, type Envelope } from '../api/client';
 import { useServerEvents } from '../api/events';
-import type { EnvironmentDetails } from '../api/types';
+import type { EnvironmentDetails, Notification } from '../api/types';
 import { text } from '../i18n/en';
 import { Icon } from '../ui/icons';
 import { Empty } from '../ui/layout';
@@ -15,7 +15,13 @@ function Mark(): ReactElement {
   return (
     <svg viewBox="0 0 32 32" aria-hidden="true">
       <rect width="32" height="32" rx="8" fill="#2f5fde" />
-      <path d="M9 23V9m0 7c8 0 5-7 14-7M9 23c8 0 5-5 14-5" fill="none" stroke="#fff" strokeWidth="2.6" strokeLinecap="round" />
+      <path
+        d="M9 23V9m0 7c8 0 5-7 14-7M9 23c8 0 5-5 14-5"
+        fill="none"
+        stroke="#fff"
+        strokeWidth="2.6"
+        strokeLinecap="round"
+      />
       <g fill="#fff">
         <circle cx="9" cy="9" r="2.6" />
         <circle cx="9" cy="23" r="2.6" />
@@ -49,10 +55,42 @@ function ThemeButton(): ReactElement {
   );
 }
 
+const badgeLimit = 99;
+
+/** How many notifications nobody has read yet. */
+function Unread({ environment }: { environment: string }): ReactElement | null {
+  const unread = useQuery({
+    queryKey: ['notifications', environment, 'unread'],
+    queryFn: async ({ signal }) =>
+      (
+        await call<Envelope<Notification[]>>('GET', '/api/v2/notification', {
+          environment,
+          signal,
+          query: { limit: badgeLimit, 'filter.read': false, 'filter.cleared': false },
+        })
+      ).data,
+    refetchInterval: 60_000,
+  });
+  const n = unread.data?.length ?? 0;
+  if (n === 0) return null;
+  return (
+    <span className="badge">
+      {n}
+      <span className="visually-hidden"> {text.nav.unread}</span>
+    </span>
+  );
+}
+
 function EnvironmentLinks({ environment }: { environment: string }): ReactElement {
   const details = useQuery({
     queryKey: ['environments', environment],
-    queryFn: async ({ signal }) => (await call<Envelope<EnvironmentDetails>>('GET', `/api/v3/environment/${segment(environment)}`, { signal, query: { deploy_summary: true } })).data,
+    queryFn: async ({ signal }) =>
+      (
+        await call<Envelope<EnvironmentDetails>>('GET', `/api/v3/environment/${segment(environment)}`, {
+          signal,
+          query: { deploy_summary: true },
+        })
+      ).data,
   });
   const params = { environment };
   return (
@@ -73,8 +111,11 @@ function EnvironmentLinks({ environment }: { environment: string }): ReactElemen
       <Link className="side-link" to="/environments/$environment/agents" params={params}>
         <Icon name="server" /> {text.nav.agents}
       </Link>
+      <Link className="side-link" to="/environments/$environment/facts" params={params}>
+        <Icon name="tag" /> {text.nav.facts}
+      </Link>
       <Link className="side-link" to="/environments/$environment/notifications" params={params}>
-        <Icon name="bell" /> {text.nav.notifications}
+        <Icon name="bell" /> {text.nav.notifications} <Unread environment={environment} />
       </Link>
       <Link className="side-link" to="/environments/$environment/settings" params={params}>
         <Icon name="gear" /> {text.nav.settings}
@@ -96,7 +137,13 @@ export function Shell(): ReactElement {
         {text.app.skip}
       </a>
       <div className="topbar">
-        <button type="button" className="quiet icon" aria-label={text.app.menu} aria-expanded={open} onClick={() => setOpen(!open)}>
+        <button
+          type="button"
+          className="quiet icon"
+          aria-label={text.app.menu}
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+        >
           <Icon name="menu" />
         </button>
         <Link to="/environments" className="brand">
@@ -114,7 +161,7 @@ export function Shell(): ReactElement {
           <Icon name="git" /> {text.nav.repositories}
         </Link>
         <Link className="side-link" to="/server">
-          <Icon name="gear" /> {text.nav.status}
+          <Icon name="pulse" /> {text.nav.status}
         </Link>
         {environment !== undefined && <EnvironmentLinks environment={environment} />}
         <div className="side-foot">

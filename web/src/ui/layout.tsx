@@ -1,10 +1,15 @@
-import { useEffect, useId, useRef, type ReactElement, type ReactNode } from 'react';
+import { useEffect, useId, useRef, type KeyboardEvent, type ReactElement, type ReactNode } from 'react';
 
 import { text } from '../i18n/en';
 import { Icon, type IconName } from './icons';
 import type { Tone } from './status';
 
-export function PageHead(props: { title: ReactNode; crumbs?: ReactNode; sub?: ReactNode; actions?: ReactNode }): ReactElement {
+export function PageHead(props: {
+  title: ReactNode;
+  crumbs?: ReactNode;
+  sub?: ReactNode;
+  actions?: ReactNode;
+}): ReactElement {
   return (
     <header className="page-head">
       <div className="titles">
@@ -17,7 +22,12 @@ export function PageHead(props: { title: ReactNode; crumbs?: ReactNode; sub?: Re
   );
 }
 
-export function Card(props: { title?: ReactNode; actions?: ReactNode; children: ReactNode; bare?: boolean }): ReactElement {
+export function Card(props: {
+  title?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+  bare?: boolean;
+}): ReactElement {
   return (
     <section className="card">
       {props.title !== undefined && (
@@ -28,6 +38,15 @@ export function Card(props: { title?: ReactNode; actions?: ReactNode; children: 
       )}
       {props.bare === true ? props.children : <div className="card-body">{props.children}</div>}
     </section>
+  );
+}
+
+/** What may be wider than the page: it scrolls by itself, with the keyboard too. */
+export function Scroll(props: { children: ReactNode; className?: string }): ReactElement {
+  return (
+    <div className={props.className ?? 'table-wrap'} tabIndex={0}>
+      {props.children}
+    </div>
   );
 }
 
@@ -63,7 +82,12 @@ export function Skeleton({ lines = 4 }: { lines?: number }): ReactElement {
 }
 
 /** A modal dialog of the platform: focus is kept inside, Escape closes it. */
-export function Dialog(props: { title: string; onClose: () => void; children: ReactNode; foot?: ReactNode }): ReactElement {
+export function Dialog(props: {
+  title: string;
+  onClose: () => void;
+  children: ReactNode;
+  foot?: ReactNode;
+}): ReactElement {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
   const { onClose } = props;
@@ -95,14 +119,49 @@ export function Dialog(props: { title: string; onClose: () => void; children: Re
   );
 }
 
-export function Tabs<T extends string>(props: { label: string; tabs: readonly { id: T; text: string }[]; value: T; onChange: (id: T) => void }): ReactElement {
+/** Tabs of a card: the arrow keys move between them, and the panel is named by the one that is open. */
+export function Tabs<T extends string>(props: {
+  label: string;
+  tabs: readonly { id: T; text: string }[];
+  value: T;
+  onChange: (id: T) => void;
+}): ReactElement {
+  const bar = useRef<HTMLDivElement>(null);
+  const move = (e: KeyboardEvent<HTMLDivElement>): void => {
+    const step = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0;
+    if (step === 0) return;
+    e.preventDefault();
+    const at = props.tabs.findIndex((t) => t.id === props.value);
+    const next = props.tabs[(at + step + props.tabs.length) % props.tabs.length];
+    if (next === undefined) return;
+    props.onChange(next.id);
+    bar.current?.querySelector<HTMLButtonElement>(`#tab-${next.id}`)?.focus();
+  };
   return (
-    <div className="tabs" role="tablist" aria-label={props.label}>
+    <div className="tabs" role="tablist" aria-label={props.label} ref={bar} onKeyDown={move}>
       {props.tabs.map((t) => (
-        <button key={t.id} type="button" role="tab" aria-selected={t.id === props.value} onClick={() => props.onChange(t.id)}>
+        <button
+          key={t.id}
+          id={`tab-${t.id}`}
+          type="button"
+          role="tab"
+          aria-selected={t.id === props.value}
+          aria-controls="tab-panel"
+          tabIndex={t.id === props.value ? 0 : -1}
+          onClick={() => props.onChange(t.id)}
+        >
           {t.text}
         </button>
       ))}
+    </div>
+  );
+}
+
+/** What the open one of a card's tabs shows. */
+export function TabPanel({ id, children }: { id: string; children: ReactNode }): ReactElement {
+  return (
+    <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${id}`}>
+      {children}
     </div>
   );
 }

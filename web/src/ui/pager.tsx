@@ -20,7 +20,11 @@ function bounds(link: string): Record<string, string> {
 }
 
 /** Where a page stands in its list, and the way to the next. */
-export function Pager(props: { page: PageInfo; shown: number; go: (bounds: Record<string, string>) => void }): ReactElement | null {
+export function Pager(props: {
+  page: PageInfo;
+  shown: number;
+  go: (bounds: Record<string, string>) => void;
+}): ReactElement | null {
   const { links, metadata } = props.page;
   const total = metadata?.total ?? props.shown;
   const before = metadata?.before ?? 0;

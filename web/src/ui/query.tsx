@@ -5,7 +5,11 @@ import { text } from '../i18n/en';
 import { Notice, Skeleton } from './layout';
 
 /** The states of a page's data: loading, failed, and what the page makes of it, also while it is being read again. */
-export function Loaded<T>(props: { query: UseQueryResult<T>; lines?: number; children: (data: T) => ReactNode }): ReactElement {
+export function Loaded<T>(props: {
+  query: UseQueryResult<T>;
+  lines?: number;
+  children: (data: T) => ReactNode;
+}): ReactElement {
   const { query } = props;
   if (query.data !== undefined) return <>{props.children(query.data)}</>;
   if (query.isError) {

@@ -46,6 +46,9 @@ const looks: Record<string, Look> = {
   converged: { tone: 'ok', icon: 'check' },
   compiling: { tone: 'busy', icon: 'busy' },
   pushed: { tone: 'idle', icon: 'clock' },
+  OK: { tone: 'ok', icon: 'check' },
+  WARNING: { tone: 'warn', icon: 'warn' },
+  ERROR: { tone: 'bad', icon: 'cross' },
   superseded: { tone: 'idle', icon: 'layers' },
 };
 
@@ -68,17 +71,50 @@ export function StatusChip({ status }: { status: string }): ReactElement {
   );
 }
 
-const barOrder = ['deployed', 'deploying', 'available', 'skipped', 'non_compliant', 'undefined', 'skipped_for_undefined', 'unavailable', 'failed'];
+/** A status where there is no room for its word: the word is there for those who hover or listen. */
+export function StatusIcon({ status }: { status: string }): ReactElement {
+  const { tone, icon } = look(status);
+  return (
+    <span className={`status-icon tone-${tone}`} title={statusText(status)}>
+      <Icon name={icon} spin={icon === 'busy'} />
+      <span className="visually-hidden">{statusText(status)}</span>
+    </span>
+  );
+}
+
+const barOrder = [
+  'deployed',
+  'deploying',
+  'available',
+  'skipped',
+  'non_compliant',
+  'undefined',
+  'skipped_for_undefined',
+  'unavailable',
+  'failed',
+];
 
 /** How many resources are in which status: a bar with its legend. */
-export function SummaryBar({ total, byState, legend = true }: { total: number; byState: Record<string, number>; legend?: boolean }): ReactElement {
+export function SummaryBar({
+  total,
+  byState,
+  legend = true,
+}: {
+  total: number;
+  byState: Record<string, number>;
+  legend?: boolean;
+}): ReactElement {
   const parts = barOrder.map((s) => ({ status: s, n: byState[s] ?? 0 })).filter((p) => p.n > 0);
   const words = parts.map((p) => `${p.n} ${statusText(p.status)}`).join(', ') || text.common.noResources;
   return (
     <div className="stack" style={{ gap: 8 }}>
       <div className="bar" role="img" aria-label={words}>
         {parts.map((p) => (
-          <span key={p.status} className={`tone-${look(p.status).tone}`} style={{ width: `${(100 * p.n) / Math.max(1, total)}%` }} />
+          <span
+            key={p.status}
+            className={`tone-${look(p.status).tone}`}
+            style={{ width: `${(100 * p.n) / Math.max(1, total)}%` }}
+          />
         ))}
       </div>
       {legend && (

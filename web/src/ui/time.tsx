@@ -10,15 +10,21 @@ export function formatNumber(n: number): string {
   return number.format(n);
 }
 
+/** Seconds in two units, the smaller one only when it says something. */
+function two(s: number, big: number, bigName: string, small: number, smallName: string): string {
+  const rest = Math.floor((s % big) / small);
+  return `${Math.floor(s / big)} ${bigName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`;
+}
+
 /** A span of time in words, from milliseconds to days: 12 ms, 3.4 s, 2 min 5 s. */
 export function formatDuration(ms: number): string {
   if (ms < 0) return formatDuration(0);
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
   const s = Math.round(ms / 1000);
-  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
-  if (s < 86_400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
-  return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3600)} h`;
+  if (s < 3600) return two(s, 60, 'min', 1, 's');
+  if (s < 86_400) return two(s, 3600, 'h', 60, 'min');
+  return two(s, 86_400, 'd', 3600, 'h');
 }
 
 export function formatBytes(n: number): string {
@@ -62,7 +68,13 @@ export function When({ at }: { at: string | null | undefined }): ReactElement {
 }
 
 /** The time between two moments; it counts on while the second is not there. */
-export function Took({ from, to }: { from: string | null | undefined; to: string | null | undefined }): ReactElement | null {
+export function Took({
+  from,
+  to,
+}: {
+  from: string | null | undefined;
+  to: string | null | undefined;
+}): ReactElement | null {
   const running = Boolean(from) && !to;
   const now = useNow(running ? 200 : 60_000);
   if (!from) return null;

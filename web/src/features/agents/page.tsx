@@ -6,10 +6,11 @@ import { call, segment, type Envelope } from '../../api/client';
 import type { Agent, AgentProcess, IssuedToken } from '../../api/types';
 import { text } from '../../i18n/en';
 import { Icon } from '../../ui/icons';
-import { Card, Dialog, Empty, PageHead } from '../../ui/layout';
+import { Card, Dialog, Empty, PageHead, Scroll } from '../../ui/layout';
 import { Loaded, Refusal } from '../../ui/query';
 import { StatusChip } from '../../ui/status';
 import { When } from '../../ui/time';
+import { shortId } from '../../ui/value';
 
 const agentKeys = {
   list: (environment: string) => ['agents', environment, 'list'] as const,
@@ -19,9 +20,17 @@ const agentKeys = {
 function TokenDialog({ environment, onClose }: { environment: string; onClose: () => void }): ReactElement {
   const [copied, setCopied] = useState(false);
   const issue = useMutation({
-    mutationFn: async () => (await call<Envelope<IssuedToken>>('POST', '/api/v3/agent-token', { environment, body: { description: 'Made in the console', one_time: true } })).data,
+    mutationFn: async () =>
+      (
+        await call<Envelope<IssuedToken>>('POST', '/api/v3/agent-token', {
+          environment,
+          body: { description: 'Made in the console', one_time: true },
+        })
+      ).data,
   });
-  const command = issue.data ? `intendant agent --server ${location.origin} --environment ${environment} --name "$(hostname)" --enroll - <<< '${issue.data.token}'` : '';
+  const command = issue.data
+    ? `intendant agent --server ${location.origin} --environment ${environment} --name "$(hostname)" --enroll - <<< '${issue.data.token}'`
+    : '';
   return (
     <Dialog title={text.agents.token} onClose={onClose}>
       <p>{text.agents.tokenHint}</p>
@@ -53,16 +62,19 @@ export function AgentsPage(): ReactElement {
   const [token, setToken] = useState(false);
   const agents = useQuery({
     queryKey: agentKeys.list(environment),
-    queryFn: async ({ signal }) => (await call<Envelope<Agent[]>>('GET', '/api/v2/agents', { environment, signal })).data,
+    queryFn: async ({ signal }) =>
+      (await call<Envelope<Agent[]>>('GET', '/api/v2/agents', { environment, signal })).data,
     refetchInterval: 15_000,
   });
   const sessions = useQuery({
     queryKey: agentKeys.sessions(environment),
-    queryFn: async ({ signal }) => (await call<Envelope<AgentProcess[]>>('GET', '/api/v3/agent-process', { environment, signal })).data,
+    queryFn: async ({ signal }) =>
+      (await call<Envelope<AgentProcess[]>>('GET', '/api/v3/agent-process', { environment, signal })).data,
     refetchInterval: 15_000,
   });
   const act = useMutation({
-    mutationFn: ({ name, action }: { name: string; action: 'pause' | 'unpause' }) => call<undefined>('POST', `/api/v2/agent/${segment(name)}/${action}`, { environment }),
+    mutationFn: ({ name, action }: { name: string; action: 'pause' | 'unpause' }) =>
+      call<undefined>('POST', `/api/v2/agent/${segment(name)}/${action}`, { environment }),
     onSuccess: () => client.invalidateQueries({ queryKey: ['agents'] }),
   });
   return (
@@ -86,7 +98,7 @@ export function AgentsPage(): ReactElement {
                   {text.agents.emptyHint}
                 </Empty>
               ) : (
-                <div className="table-wrap">
+                <Scroll>
                   <table>
                     <thead>
                       <tr>
@@ -113,15 +125,20 @@ export function AgentsPage(): ReactElement {
                             <When at={a.since} />
                           </td>
                           <td className="num">
-                            <button type="button" disabled={act.isPending} onClick={() => act.mutate({ name: a.name, action: a.paused ? 'unpause' : 'pause' })}>
-                              <Icon name={a.paused ? 'play' : 'pause'} /> {a.paused ? text.agents.unpause : text.agents.pause}
+                            <button
+                              type="button"
+                              disabled={act.isPending}
+                              onClick={() => act.mutate({ name: a.name, action: a.paused ? 'unpause' : 'pause' })}
+                            >
+                              <Icon name={a.paused ? 'play' : 'pause'} />{' '}
+                              {a.paused ? text.agents.unpause : text.agents.pause}
                             </button>
                           </td>
                         </tr>
                       ))}
                     </tbody>
                   </table>
-                </div>
+                </Scroll>
               )
             }
           </Loaded>
@@ -132,7 +149,7 @@ export function AgentsPage(): ReactElement {
               all.length === 0 ? (
                 <Empty icon="server" title={text.agents.noSessions} />
               ) : (
-                <div className="table-wrap">
+                <Scroll>
                   <table>
                     <thead>
                       <tr>
@@ -146,11 +163,14 @@ export function AgentsPage(): ReactElement {
                     <tbody>
                       {all.map((s) => (
                         <tr key={s.sid}>
-                          <td className="mono">{s.process || s.sid.slice(0, 8)}</td>
+                          <td className="mono" title={s.process || s.sid}>
+                            {shortId(s.process || s.sid)}
+                          </td>
                           <td>{s.hostname}</td>
-                          <td>{(s.agents ?? []).join(', ')}</td>
+                          <td>{s.agents.join(', ')}</td>
                           <td className="nowrap">
-                            {s.version} {s.autostarted && <span className="muted small">{text.agents.autostarted}</span>}
+                            {s.version}{' '}
+                            {s.autostarted && <span className="muted small">{text.agents.autostarted}</span>}
                           </td>
                           <td>
                             <When at={s.first_seen} />
@@ -159,7 +179,7 @@ export function AgentsPage(): ReactElement {
                       ))}
                     </tbody>
                   </table>
-                </div>
+                </Scroll>
               )
             }
           </Loaded>

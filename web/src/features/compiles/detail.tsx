@@ -5,21 +5,23 @@ import type { CompileAnalysis, Diagnostic } from '../../api/types';
 import { text } from '../../i18n/en';
 import { Commit } from '../../ui/commit';
 import { Icon } from '../../ui/icons';
-import { Card, Empty, Notice, PageHead } from '../../ui/layout';
+import { Card, Empty, Notice, PageHead, Scroll } from '../../ui/layout';
 import { Loaded, Refusal } from '../../ui/query';
 import { StatusChip } from '../../ui/status';
 import { Took, When, formatBytes, formatDuration } from '../../ui/time';
+import { sentence } from '../../ui/value';
 import { useCancelCompile, useCompile } from './queries';
 
 /** The source around a fault, with the faulty stretch marked. */
 function Excerpt({ d }: { d: Diagnostic }): ReactElement | null {
-  if (!d.excerpt) return null;
+  const { excerpt } = d;
+  if (!excerpt) return null;
   return (
-    <div className="source">
+    <Scroll className="source">
       <table>
         <tbody>
-          {(d.excerpt.lines ?? []).map((line, i) => {
-            const n = (d.excerpt?.first_line ?? 1) + i;
+          {excerpt.lines.map((line, i) => {
+            const n = excerpt.first_line + i;
             const at = n >= d.line && n <= Math.max(d.line, d.end_line);
             const from = at && n === d.line && d.column > 0 ? d.column - 1 : 0;
             const to = at && n === d.end_line && d.end_column > 0 ? d.end_column - 1 : line.length;
@@ -43,7 +45,7 @@ function Excerpt({ d }: { d: Diagnostic }): ReactElement | null {
           })}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 
@@ -65,10 +67,10 @@ function DiagnosticView({ d }: { d: Diagnostic }): ReactElement {
       <p className="value">{d.message}</p>
       {d.hint && <p className="muted">{d.hint}</p>}
       <Excerpt d={d} />
-      {(d.related ?? []).length > 0 && (
+      {d.related.length > 0 && (
         <div className="muted small">
           {text.compiles.also}:
-          {(d.related ?? []).map((r) => (
+          {d.related.map((r) => (
             <div key={`${r.file}:${r.line}:${r.message}`}>
               <code>
                 {r.file}:{r.line}
@@ -85,24 +87,43 @@ function DiagnosticView({ d }: { d: Diagnostic }): ReactElement {
 function Stages({ c }: { c: CompileAnalysis }): ReactElement {
   return (
     <>
-      {(c.reports ?? []).map((s) => {
-        const status = s.returncode === null || s.returncode === undefined ? 'running' : s.returncode === 0 ? 'succeeded' : 'failed';
+      {c.reports.map((s) => {
+        const status = s.returncode === null ? 'running' : s.returncode === 0 ? 'succeeded' : 'failed';
         const output = [s.outstream, s.errstream].filter((o) => o !== '').join('\n');
         return (
-          <details key={s.id} className="journey" open={status === 'failed'}>
+          <details key={s.id} className="journey" open={status === 'failed' && c.diagnostics.length === 0}>
             <summary>
-              <StatusChip status={status} /> <b>{s.name}</b>{' '}
+              <StatusChip status={status} /> <b className="grow">{sentence(s.name)}</b>
               <span className="muted small">
                 <Took from={s.started} to={s.completed} />
               </span>
             </summary>
-            {s.command !== '' && <code className="value">{s.command}</code>}
-            {output === '' ? <span className="muted">{text.compiles.noOutput}</span> : <pre className="log">{output}</pre>}
+            <div className="stack tight below">
+              {s.command !== '' && <code className="value muted">{s.command}</code>}
+              {output === '' ? (
+                <span className="muted small">{text.compiles.noOutput}</span>
+              ) : (
+                <pre className="log" tabIndex={0}>
+                  {output}
+                </pre>
+              )}
+            </div>
           </details>
         );
       })}
     </>
   );
+}
+
+/** What became of a compile, as the title of its report. */
+function outcome(c: CompileAnalysis): string {
+  if (c.version !== null) return `${text.compiles.toVersion} ${c.version}`;
+  return text.compiles.outcome[c.status] ?? sentence(c.reason);
+}
+
+/** Errors first; otherwise in the order in which the compiler found them. */
+function bySeverity(all: readonly Diagnostic[]): Diagnostic[] {
+  return [...all].sort((a, b) => Number(b.severity === 'error') - Number(a.severity === 'error'));
 }
 
 export function CompilePage(): ReactElement {
@@ -118,7 +139,7 @@ export function CompilePage(): ReactElement {
             {text.compiles.title}
           </Link>
         }
-        title={c ? c.reason : text.common.loading}
+        title={c ? outcome(c) : text.common.loading}
         sub={c ? <Commit revision={c.revision} /> : ' '}
         actions={
           <>
@@ -143,10 +164,10 @@ export function CompilePage(): ReactElement {
                   </Notice>
                 )}
                 <Card title={text.compiles.diagnostics} bare>
-                  {(data.diagnostics ?? []).length === 0 ? (
+                  {data.diagnostics.length === 0 ? (
                     <Empty icon="check" title={text.compiles.noDiagnostics} />
                   ) : (
-                    (data.diagnostics ?? []).map((d, i) => <DiagnosticView key={i} d={d} />)
+                    bySeverity(data.diagnostics).map((d, i) => <DiagnosticView key={i} d={d} />)
                   )}
                 </Card>
                 <Card title={text.compiles.stages} bare>
@@ -155,6 +176,8 @@ export function CompilePage(): ReactElement {
               </div>
               <Card>
                 <dl className="facts">
+                  <dt>{text.compiles.reason}</dt>
+                  <dd>{sentence(data.reason)}</dd>
                   <dt>{text.compiles.requested}</dt>
                   <dd>
                     <When at={data.requested} />
@@ -166,7 +189,10 @@ export function CompilePage(): ReactElement {
                   <dt>{text.compiles.version}</dt>
                   <dd>
                     {data.version ? (
-                      <Link to="/environments/$environment/versions/$version" params={{ environment, version: String(data.version) }}>
+                      <Link
+                        to="/environments/$environment/versions/$version"
+                        params={{ environment, version: String(data.version) }}
+                      >
                         {data.version}
                       </Link>
                     ) : (

@@ -3,10 +3,11 @@ import type { ReactElement } from 'react';
 
 import { text } from '../../i18n/en';
 import { Commit } from '../../ui/commit';
-import { Card, Empty, PageHead } from '../../ui/layout';
+import { Card, Empty, PageHead, Scroll } from '../../ui/layout';
 import { Loaded } from '../../ui/query';
 import { StatusChip } from '../../ui/status';
 import { Took, When } from '../../ui/time';
+import { sentence } from '../../ui/value';
 import { useCompiles } from './queries';
 
 export function CompilesPage(): ReactElement {
@@ -23,7 +24,7 @@ export function CompilesPage(): ReactElement {
                 {text.compiles.emptyHint}
               </Empty>
             ) : (
-              <div className="table-wrap">
+              <Scroll>
                 <table>
                   <thead>
                     <tr>
@@ -49,7 +50,7 @@ export function CompilesPage(): ReactElement {
                         <td style={{ maxWidth: 380 }}>
                           <Commit revision={c.revision} />
                         </td>
-                        <td className="hide-narrow">{c.reason}</td>
+                        <td className="hide-narrow muted">{sentence(c.reason)}</td>
                         <td>
                           <Took from={c.started} to={c.completed} />
                         </td>
@@ -58,7 +59,7 @@ export function CompilesPage(): ReactElement {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </Scroll>
             )
           }
         </Loaded>

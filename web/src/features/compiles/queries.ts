@@ -11,7 +11,14 @@ export const compileKeys = {
 export function useCompiles(environment: string): UseQueryResult<CompileReport[]> {
   return useQuery({
     queryKey: compileKeys.list(environment),
-    queryFn: async ({ signal }) => (await call<Envelope<CompileReport[]>>('GET', '/api/v2/compilereport', { environment, signal, query: { limit: 100 } })).data,
+    queryFn: async ({ signal }) =>
+      (
+        await call<Envelope<CompileReport[]>>('GET', '/api/v2/compilereport', {
+          environment,
+          signal,
+          query: { limit: 100 },
+        })
+      ).data,
     refetchInterval: 15_000,
   });
 }
@@ -19,7 +26,8 @@ export function useCompiles(environment: string): UseQueryResult<CompileReport[]
 export function useCompile(environment: string, id: string): UseQueryResult<CompileAnalysis> {
   return useQuery({
     queryKey: compileKeys.one(environment, id),
-    queryFn: async ({ signal }) => (await call<Envelope<CompileAnalysis>>('GET', `/api/v3/compile/${segment(id)}`, { environment, signal })).data,
+    queryFn: async ({ signal }) =>
+      (await call<Envelope<CompileAnalysis>>('GET', `/api/v3/compile/${segment(id)}`, { environment, signal })).data,
     refetchInterval: (q) => (q.state.data?.completed ? false : 2_000),
   });
 }

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState, type FormEvent, type ReactElement } from 'react';
+import { useState, type ReactElement, type SyntheticEvent } from 'react';
 
 import { call, type Envelope } from '../../api/client';
 import type { EnvironmentDetails, Project } from '../../api/types';
@@ -60,7 +60,11 @@ function CreateDialog({ projects, onClose }: { projects: Project[]; onClose: () 
       const body: Record<string, string> = { name: field('name') };
       if (project === '') body['project'] = field('project');
       else body['project_id'] = project;
-      for (const [to, from] of [['repo_url', 'repo'], ['repo_branch', 'branch'], ['repo_path', 'path']] as const) {
+      for (const [to, from] of [
+        ['repo_url', 'repo'],
+        ['repo_branch', 'branch'],
+        ['repo_path', 'path'],
+      ] as const) {
         if (field(from) !== '') body[to] = field(from);
       }
       return call<Envelope<EnvironmentDetails>>('POST', '/api/v3/environment', { body });
@@ -70,7 +74,7 @@ function CreateDialog({ projects, onClose }: { projects: Project[]; onClose: () 
       onClose();
     },
   });
-  const submit = (e: FormEvent<HTMLFormElement>): void => {
+  const submit = (e: SyntheticEvent<HTMLFormElement>): void => {
     e.preventDefault();
     create.mutate(new FormData(e.currentTarget));
   };
@@ -130,7 +134,13 @@ export function EnvironmentsPage(): ReactElement {
   const [creating, setCreating] = useState(false);
   const environments = useQuery({
     queryKey: environmentKeys.all,
-    queryFn: async ({ signal }) => (await call<Envelope<EnvironmentDetails[]>>('GET', '/api/v3/environment', { signal, query: { deploy_summary: true } })).data,
+    queryFn: async ({ signal }) =>
+      (
+        await call<Envelope<EnvironmentDetails[]>>('GET', '/api/v3/environment', {
+          signal,
+          query: { deploy_summary: true },
+        })
+      ).data,
     refetchInterval: 15_000,
   });
   const projects = useQuery({
@@ -143,7 +153,12 @@ export function EnvironmentsPage(): ReactElement {
         title={text.environments.title}
         sub={text.environments.sub}
         actions={
-          <button type="button" className="primary" disabled={projects.data === undefined} onClick={() => setCreating(true)}>
+          <button
+            type="button"
+            className="primary"
+            disabled={projects.data === undefined}
+            onClick={() => setCreating(true)}
+          >
             <Icon name="plus" /> {text.environments.create}
           </button>
         }
@@ -160,7 +175,7 @@ export function EnvironmentsPage(): ReactElement {
             <div className="stack">
               {[...new Set(all.map((e) => e.project_name))].map((name) => (
                 <section key={name} className="stack" style={{ gap: 10 }} aria-label={name}>
-                  <h2 className="muted">{name}</h2>
+                  <h2 className="group">{name}</h2>
                   <div className="grid">
                     {all
                       .filter((e) => e.project_name === name)
@@ -174,7 +189,9 @@ export function EnvironmentsPage(): ReactElement {
           )
         }
       </Loaded>
-      {creating && projects.data !== undefined && <CreateDialog projects={projects.data} onClose={() => setCreating(false)} />}
+      {creating && projects.data !== undefined && (
+        <CreateDialog projects={projects.data} onClose={() => setCreating(false)} />
+      )}
     </>
   );
 }

@@ -18,16 +18,29 @@ export function JourneysPage(): ReactElement {
   const act = useAct(environment);
   const details = useQuery({
     queryKey: ['environments', environment],
-    queryFn: async ({ signal }) => (await call<Envelope<EnvironmentDetails>>('GET', `/api/v3/environment/${segment(environment)}`, { signal, query: { deploy_summary: true } })).data,
+    queryFn: async ({ signal }) =>
+      (
+        await call<Envelope<EnvironmentDetails>>('GET', `/api/v3/environment/${segment(environment)}`, {
+          signal,
+          query: { deploy_summary: true },
+        })
+      ).data,
     refetchInterval: 15_000,
   });
   const e = details.data;
+  const deployable = (e?.released_version ?? 0) > 0;
   return (
     <>
       <PageHead
         title={e?.name ?? text.journey.title}
         crumbs={e?.project_name ?? ' '}
-        sub={e ? (e.repo_url === '' ? text.environments.noRepo : `${e.repo_url}${e.repo_branch === '' ? '' : ` · ${e.repo_branch}`}${e.repo_path === '' ? '' : ` · ${e.repo_path}`}`) : ' '}
+        sub={
+          e
+            ? e.repo_url === ''
+              ? text.environments.noRepo
+              : `${e.repo_url}${e.repo_branch === '' ? '' : ` · ${e.repo_branch}`}${e.repo_path === '' ? '' : ` · ${e.repo_path}`}`
+            : ' '
+        }
         actions={
           <>
             {e?.repo_url !== '' && (
@@ -35,13 +48,17 @@ export function JourneysPage(): ReactElement {
                 <Icon name="hammer" /> {text.journey.compileNow}
               </button>
             )}
-            <button type="button" disabled={act.isPending} onClick={() => act.mutate('deploy')}>
+            <button type="button" disabled={act.isPending || !deployable} onClick={() => act.mutate('deploy')}>
               <Icon name="rocket" /> {text.journey.deploy}
             </button>
-            <button type="button" disabled={act.isPending} onClick={() => act.mutate('repair')}>
+            <button type="button" disabled={act.isPending || !deployable} onClick={() => act.mutate('repair')}>
               <Icon name="refresh" /> {text.journey.repair}
             </button>
-            <button type="button" disabled={act.isPending || e === undefined} onClick={() => act.mutate(e?.halted ? 'resume' : 'halt')}>
+            <button
+              type="button"
+              disabled={act.isPending || e === undefined}
+              onClick={() => act.mutate(e?.halted ? 'resume' : 'halt')}
+            >
               <Icon name={e?.halted ? 'play' : 'pause'} /> {e?.halted ? text.journey.resume : text.journey.halt}
             </button>
           </>
@@ -52,7 +69,13 @@ export function JourneysPage(): ReactElement {
         <Refusal error={act.error} />
         <Card title={text.journey.resources}>
           <Loaded query={details} lines={1}>
-            {(d) => (d.deploy_summary ? <SummaryBar total={d.deploy_summary.total} byState={d.deploy_summary.by_state} /> : <span className="muted">{text.environments.neverDeployed}</span>)}
+            {(d) =>
+              d.deploy_summary && d.released_version > 0 ? (
+                <SummaryBar total={d.deploy_summary.total} byState={d.deploy_summary.by_state} />
+              ) : (
+                <span className="muted">{text.environments.neverDeployed}</span>
+              )
+            }
           </Loaded>
         </Card>
         <Card title={text.journey.title} bare>
@@ -62,7 +85,7 @@ export function JourneysPage(): ReactElement {
               if (all.length === 0)
                 return (
                   <Empty icon="commit" title={text.journey.empty}>
-                    {text.journey.emptyHint}
+                    {e?.repo_url === '' ? text.journey.emptyUpload : text.journey.emptyHint}
                   </Empty>
                 );
               return (
@@ -72,7 +95,11 @@ export function JourneysPage(): ReactElement {
                   ))}
                   {journeys.hasNextPage && (
                     <div className="card-body">
-                      <button type="button" disabled={journeys.isFetchingNextPage} onClick={() => void journeys.fetchNextPage()}>
+                      <button
+                        type="button"
+                        disabled={journeys.isFetchingNextPage}
+                        onClick={() => void journeys.fetchNextPage()}
+                      >
                         {text.journey.more}
                       </button>
                     </div>

@@ -18,11 +18,19 @@ export function NotificationsPage(): ReactElement {
   const client = useQueryClient();
   const list = useQuery({
     queryKey: ['notifications', environment],
-    queryFn: async ({ signal }) => (await call<Envelope<Notification[]>>('GET', '/api/v2/notification', { environment, signal, query: { limit: 100, 'filter.cleared': false } })).data,
+    queryFn: async ({ signal }) =>
+      (
+        await call<Envelope<Notification[]>>('GET', '/api/v2/notification', {
+          environment,
+          signal,
+          query: { limit: 100, 'filter.cleared': false },
+        })
+      ).data,
     refetchInterval: 30_000,
   });
   const update = useMutation({
-    mutationFn: ({ id, ...flags }: { id: string; read?: boolean; cleared?: boolean }) => call<unknown>('PATCH', `/api/v2/notification/${segment(id)}`, { environment, body: flags }),
+    mutationFn: ({ id, ...flags }: { id: string; read?: boolean; cleared?: boolean }) =>
+      call<unknown>('PATCH', `/api/v2/notification/${segment(id)}`, { environment, body: flags }),
     onSuccess: () => client.invalidateQueries({ queryKey: ['notifications'] }),
   });
   return (
@@ -63,7 +71,11 @@ export function NotificationsPage(): ReactElement {
                           {text.notifications.markRead}
                         </button>
                       )}
-                      <button type="button" className="quiet" onClick={() => update.mutate({ id: n.id, cleared: true })}>
+                      <button
+                        type="button"
+                        className="quiet"
+                        onClick={() => update.mutate({ id: n.id, cleared: true })}
+                      >
                         {text.notifications.clear}
                       </button>
                     </div>

@@ -5,15 +5,23 @@ import { call, segment, type Envelope } from '../../api/client';
 import type { Delivery, Repository } from '../../api/types';
 import { text } from '../../i18n/en';
 import { Icon } from '../../ui/icons';
-import { Card, Empty, Notice, PageHead } from '../../ui/layout';
+import { Card, Empty, Notice, PageHead, Scroll } from '../../ui/layout';
 import { Loaded, Refusal } from '../../ui/query';
 import { StatusChip } from '../../ui/status';
-import { When } from '../../ui/time';
+import { When, formatDuration } from '../../ui/time';
+import { sentence } from '../../ui/value';
 
 const repositoryKeys = {
   list: ['repositories', 'list'] as const,
   deliveries: ['repositories', 'deliveries'] as const,
 };
+
+/** How often a repository is looked at: a number of seconds, a cron expression, or never. */
+function rhythm(poll: string): string {
+  const seconds = Number(poll);
+  if (poll === '' || Number.isNaN(seconds)) return poll === '' ? '—' : poll;
+  return seconds === 0 ? text.repositories.never : `${text.repositories.every} ${formatDuration(seconds * 1000)}`;
+}
 
 export function RepositoriesPage(): ReactElement {
   const client = useQueryClient();
@@ -24,13 +32,18 @@ export function RepositoriesPage(): ReactElement {
   });
   const deliveries = useQuery({
     queryKey: repositoryKeys.deliveries,
-    queryFn: async ({ signal }) => (await call<Envelope<Delivery[]>>('GET', '/api/v3/delivery', { signal, query: { limit: 100 } })).data,
+    queryFn: async ({ signal }) =>
+      (await call<Envelope<Delivery[]>>('GET', '/api/v3/delivery', { signal, query: { limit: 100 } })).data,
     refetchInterval: 15_000,
   });
   const again = (): Promise<void> => client.invalidateQueries({ queryKey: ['repositories'] });
-  const sync = useMutation({ mutationFn: (name: string) => call<undefined>('POST', `/api/v3/repository/${segment(name)}/sync`), onSuccess: again });
+  const sync = useMutation({
+    mutationFn: (name: string) => call<undefined>('POST', `/api/v3/repository/${segment(name)}/sync`),
+    onSuccess: again,
+  });
   const replay = useMutation({
-    mutationFn: (d: Delivery) => call<undefined>('POST', `/api/v3/delivery/${segment(d.repository)}/${segment(d.key)}/replay`),
+    mutationFn: (d: Delivery) =>
+      call<undefined>('POST', `/api/v3/delivery/${segment(d.repository)}/${segment(d.key)}/replay`),
     onSuccess: again,
   });
   return (
@@ -61,11 +74,19 @@ export function RepositoriesPage(): ReactElement {
                     <div className="stack" style={{ gap: 10 }}>
                       <dl className="facts">
                         <dt>{text.repositories.url}</dt>
-                        <dd>{r.url}</dd>
+                        <dd className="mono">{r.url}</dd>
                         <dt>{text.repositories.provider}</dt>
-                        <dd>{r.provider === '' ? text.repositories.noProvider : <code>{`${r.provider} → ${r.webhook_path}`}</code>}</dd>
+                        <dd>
+                          {r.provider === '' ? (
+                            text.repositories.noProvider
+                          ) : (
+                            <>
+                              {sentence(r.provider)} → <code>{`${location.origin}${r.webhook_path}`}</code>
+                            </>
+                          )}
+                        </dd>
                         <dt>{text.repositories.poll}</dt>
-                        <dd>{r.poll}</dd>
+                        <dd>{rhythm(r.poll)}</dd>
                         <dt>{text.repositories.last}</dt>
                         <dd>
                           <When at={r.last_synced} />
@@ -87,7 +108,7 @@ export function RepositoriesPage(): ReactElement {
                   {text.repositories.noDeliveriesHint} <code>{`${location.origin}/hooks/…`}</code>
                 </Empty>
               ) : (
-                <div className="table-wrap">
+                <Scroll>
                   <table>
                     <thead>
                       <tr>
@@ -109,12 +130,16 @@ export function RepositoriesPage(): ReactElement {
                           </td>
                           <td>{d.repository}</td>
                           <td>{d.event}</td>
-                          <td className="hide-narrow mono">{d.ref}</td>
+                          <td className="hide-narrow mono">{d.ref.replace(/^refs\/heads\//, '')}</td>
                           <td>
-                            <StatusChip status={d.status} /> <span className="muted small">{d.detail}</span>
+                            <StatusChip status={d.status} /> <div className="muted small anywhere">{d.detail}</div>
                           </td>
                           <td className="num">
-                            <button type="button" disabled={replay.isPending || d.status === 'received'} onClick={() => replay.mutate(d)}>
+                            <button
+                              type="button"
+                              disabled={replay.isPending || d.status === 'received'}
+                              onClick={() => replay.mutate(d)}
+                            >
                               {text.repositories.replay}
                             </button>
                           </td>
@@ -122,7 +147,7 @@ export function RepositoriesPage(): ReactElement {
                       ))}
                     </tbody>
                   </table>
-                </div>
+                </Scroll>
               )
             }
           </Loaded>

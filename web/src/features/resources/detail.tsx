@@ -3,11 +3,12 @@ import { useState, type ReactElement } from 'react';
 
 import type { ResourceAction, ResourceView } from '../../api/types';
 import { text } from '../../i18n/en';
-import { Card, Empty, Notice, PageHead, Tabs } from '../../ui/layout';
+import { Card, Empty, Notice, PageHead, Scroll, TabPanel, Tabs } from '../../ui/layout';
 import { Loaded } from '../../ui/query';
-import { StatusChip, look } from '../../ui/status';
-import { Took, When } from '../../ui/time';
-import { Changes, Value } from '../../ui/value';
+import { StatusChip, StatusIcon, look } from '../../ui/status';
+import { Took, When, formatNumber } from '../../ui/time';
+import { Changes, Value, sentence } from '../../ui/value';
+
 import { useExplanation, useResource, useResourceHistory, useResourceLogs, useResourceRuns } from './queries';
 
 const tabs = [
@@ -21,12 +22,19 @@ type Tab = (typeof tabs)[number]['id'];
 
 const levels = ['TRACE', 'DEBUG', 'INFO', 'WARNING', 'ERROR'];
 
+/** What the sidebar shows better than a list of attributes would. */
+const elsewhere = new Set(['requires']);
+
+function asObject(v: unknown): Record<string, unknown> {
+  return typeof v === 'object' && v !== null ? (v as Record<string, unknown>) : {}; // an object by its JSON type
+}
+
 function Attributes({ attributes }: { attributes: unknown }): ReactElement {
-  const entries = typeof attributes === 'object' && attributes !== null ? Object.entries(attributes) : [];
+  const entries = Object.entries(asObject(attributes)).filter(([name]) => !elsewhere.has(name));
   return (
-    <dl className="facts card-body">
+    <dl className="facts lines card-body">
       {entries.map(([name, value]) => (
-        <div key={name} style={{ display: 'contents' }}>
+        <div key={name}>
           <dt className="mono">{name}</dt>
           <dd>
             <Value value={value} />
@@ -37,48 +45,78 @@ function Attributes({ attributes }: { attributes: unknown }): ReactElement {
   );
 }
 
-function Neighbours({ environment, of }: { environment: string; of: Record<string, string> | null | undefined }): ReactElement {
-  const all = Object.entries(of ?? {});
+const neighboursShown = 40;
+
+function Neighbours({ environment, of }: { environment: string; of: Record<string, string> }): ReactElement {
+  const all = Object.entries(of);
   if (all.length === 0) return <span className="muted">{text.resources.noRequires}</span>;
   return (
-    <div className="stack" style={{ gap: 8 }}>
-      {all.slice(0, 40).map(([id, status]) => (
-        <div key={id} className="row wrap">
-          <StatusChip status={status} />
-          <Link to="/environments/$environment/resources/$id" params={{ environment, id }} style={{ overflowWrap: 'anywhere' }}>
+    <ul className="plain">
+      {all.slice(0, neighboursShown).map(([id, status]) => (
+        <li key={id} className="row top">
+          <StatusIcon status={status} />
+          <Link className="small anywhere" to="/environments/$environment/resources/$id" params={{ environment, id }}>
             {id}
           </Link>
-        </div>
+        </li>
       ))}
-      {all.length > 40 && <span className="muted">+ {all.length - 40}</span>}
-    </div>
+      {all.length > neighboursShown && (
+        <li className="muted small">
+          + {formatNumber(all.length - neighboursShown)} {text.resources.moreNeighbours}
+        </li>
+      )}
+    </ul>
   );
 }
 
+function errorsOf(run: ResourceAction): string {
+  return run.messages
+    .filter((m) => m.level === 'ERROR' || m.level === 'CRITICAL')
+    .map((m) => m.msg)
+    .join('\n');
+}
+
 function Run({ run }: { run: ResourceAction }): ReactElement {
-  const changes = Object.values(run.changes ?? {}).flatMap((c) => Object.entries(c).map(([name, v]) => ({ name, from: v.current, to: v.desired })));
+  const changes = Object.values(run.changes).flatMap((c) =>
+    Object.entries(c).map(([name, v]) => ({ name, from: v.current, to: v.desired })),
+  );
+  const errors = errorsOf(run);
   return (
     <article className="journey">
       <div className="row wrap">
-        {run.status ? <StatusChip status={run.status} /> : <StatusChip status="running" />}
-        <b>{run.reason || run.action}</b>
+        <StatusChip status={run.status ?? 'running'} />
+        <b className="grow">{sentence(run.reason || run.action)}</b>
         <span className="muted small">
-          <When at={run.started} /> · <Took from={run.started} to={run.finished} /> · {run.change === 'nochange' || !run.change ? text.resources.noChange : run.change}
+          {run.change && run.change !== 'nochange' ? run.change : text.resources.noChange} ·{' '}
+          <Took from={run.started} to={run.finished} /> · <When at={run.started} />
         </span>
       </div>
       {changes.length > 0 && <Changes changes={changes} from={text.resources.current} to={text.resources.wanted} />}
-      {(run.messages ?? []).some((m) => m.level === 'ERROR' || m.level === 'CRITICAL') && (
-        <pre className="log">{(run.messages ?? []).filter((m) => m.level === 'ERROR' || m.level === 'CRITICAL').map((m) => m.msg).join('\n')}</pre>
-      )}
+      {errors !== '' && <pre className="log">{errors}</pre>}
     </article>
   );
+}
+
+/** What was done with the resource itself; that a version was stored is no run. */
+function isRun(a: ResourceAction): boolean {
+  return a.status !== null || a.finished === null;
 }
 
 function Runs({ environment, id }: { environment: string; id: string }): ReactElement {
   const runs = useResourceRuns(environment, id);
   return (
     <Loaded query={runs}>
-      {(all) => (all.length === 0 ? <Empty icon="clock" title={text.resources.noActions} /> : <>{all.map((r) => <Run key={r.action_id} run={r} />)}</>)}
+      {(all) =>
+        !all.some(isRun) ? (
+          <Empty icon="clock" title={text.resources.noActions} />
+        ) : (
+          <>
+            {all.filter(isRun).map((r) => (
+              <Run key={r.action_id} run={r} />
+            ))}
+          </>
+        )
+      }
     </Loaded>
   );
 }
@@ -90,9 +128,11 @@ function History({ environment, id }: { environment: string; id: string }): Reac
       {(all) => (
         <>
           {all.map((h, i) => {
-            const now = (h.attributes ?? {}) as Record<string, unknown>; // attributes are a JSON object by contract
-            const before = (all[i + 1]?.attributes ?? {}) as Record<string, unknown>;
-            const names = [...new Set([...Object.keys(now), ...Object.keys(before)])].filter((n) => JSON.stringify(now[n]) !== JSON.stringify(before[n]));
+            const now = asObject(h.attributes);
+            const before = asObject(all[i + 1]?.attributes);
+            const names = [...new Set([...Object.keys(now), ...Object.keys(before)])].filter(
+              (n) => JSON.stringify(now[n]) !== JSON.stringify(before[n]),
+            );
             return (
               <article key={`${h.version} ${h.attribute_hash}`} className="journey">
                 <div className="row wrap">
@@ -103,7 +143,13 @@ function History({ environment, id }: { environment: string; id: string }): Reac
                     <When at={h.date} />
                   </span>
                 </div>
-                {i + 1 < all.length && <Changes changes={names.map((name) => ({ name, from: before[name], to: now[name] }))} from={text.resources.current} to={text.resources.wanted} />}
+                {i + 1 < all.length && (
+                  <Changes
+                    changes={names.map((name) => ({ name, from: before[name], to: now[name] }))}
+                    from={text.resources.current}
+                    to={text.resources.wanted}
+                  />
+                )}
               </article>
             );
           })}
@@ -133,7 +179,7 @@ function Logs({ environment, id }: { environment: string; id: string }): ReactEl
           all.length === 0 ? (
             <Empty icon="clock" title={text.resources.noLogs} />
           ) : (
-            <div className="table-wrap">
+            <Scroll>
               <table>
                 <tbody>
                   {all.map((l, i) => (
@@ -141,7 +187,10 @@ function Logs({ environment, id }: { environment: string; id: string }): ReactEl
                       <td className="nowrap small">
                         <When at={l.timestamp} />
                       </td>
-                      <td className={`small mono tone-${l.level === 'ERROR' || l.level === 'CRITICAL' ? 'bad' : l.level === 'WARNING' ? 'warn' : 'idle'}`} style={{ color: 'var(--tone)' }}>
+                      <td
+                        className={`small mono tone-${l.level === 'ERROR' || l.level === 'CRITICAL' ? 'bad' : l.level === 'WARNING' ? 'warn' : 'idle'}`}
+                        style={{ color: 'var(--tone)' }}
+                      >
                         {l.level}
                       </td>
                       <td className="value" style={{ width: '100%' }}>
@@ -151,7 +200,7 @@ function Logs({ environment, id }: { environment: string; id: string }): ReactEl
                   ))}
                 </tbody>
               </table>
-            </div>
+            </Scroll>
           )
         }
       </Loaded>
@@ -159,27 +208,46 @@ function Logs({ environment, id }: { environment: string; id: string }): ReactEl
   );
 }
 
-function Why({ environment, id }: { environment: string; id: string }): ReactElement | null {
+/** Why the resource is as it is: the summary, what adds to it, and what the last failed run said. */
+function Why({ environment, id, status }: { environment: string; id: string; status: string }): ReactElement | null {
   const why = useExplanation(environment, id);
+  const runs = useResourceRuns(environment, id);
   if (!why.data || why.data.summary === '') return null;
+  const { tone } = look(status);
+  const { summary } = why.data;
+  const reasons = why.data.reasons.filter((r) => r.text !== summary);
+  const last = runs.data?.find(isRun);
+  const errors = tone === 'bad' && last ? errorsOf(last) : '';
   return (
-    <Card title={text.resources.why}>
-      <div className="stack" style={{ gap: 8 }}>
-        <p>{why.data.summary}</p>
-        {(why.data.reasons ?? []).map((r) => (
-          <p key={`${r.code} ${r.resource_id ?? ''}`} className="muted small">
-            {r.text} {r.until ? <When at={r.until} /> : null}
+    <Notice tone={tone}>
+      <div className="stack tight">
+        <b>{summary}</b>
+        {reasons.map((r) => (
+          <p key={`${r.code} ${r.resource_id ?? ''}`} className="small">
+            {r.resource_id ? (
+              <Link to="/environments/$environment/resources/$id" params={{ environment, id: r.resource_id }}>
+                {r.text}
+              </Link>
+            ) : (
+              r.text.replace(/\.$/, '')
+            )}
+            {r.until ? (
+              <>
+                {': '}
+                <When at={r.until} />
+              </>
+            ) : null}
           </p>
         ))}
+        {errors !== '' && <pre className="log">{errors}</pre>}
       </div>
-    </Card>
+    </Notice>
   );
 }
 
 function Side({ environment, r }: { environment: string; r: ResourceView }): ReactElement {
   return (
     <div className="stack">
-      <Why environment={environment} id={r.resource_id} />
       <Card>
         <dl className="facts">
           <dt>{text.resources.lastDeploy}</dt>
@@ -227,21 +295,21 @@ export function ResourcePage(): ReactElement {
         sub={r ? `${r.resource_type} · ${r.agent}` : ' '}
         actions={r ? <StatusChip status={r.status} /> : undefined}
       />
-      <Loaded query={resource}>
+      <Loaded query={resource} lines={8}>
         {(data) => (
           <div className="split">
-            <Card bare>
-              {look(data.status).tone === 'bad' && (
-                <div className="card-body">
-                  <Notice tone="bad">{data.failures_in_a_row > 1 ? `${text.status['failed']} ×${data.failures_in_a_row}` : (text.status[data.status] ?? data.status)}</Notice>
-                </div>
-              )}
-              <Tabs label={text.resources.title} tabs={tabs} value={tab} onChange={setTab} />
-              {tab === 'desired' && <Attributes attributes={data.attributes} />}
-              {tab === 'runs' && <Runs environment={environment} id={id} />}
-              {tab === 'history' && <History environment={environment} id={id} />}
-              {tab === 'logs' && <Logs environment={environment} id={id} />}
-            </Card>
+            <div className="stack">
+              <Why environment={environment} id={id} status={data.status} />
+              <Card bare>
+                <Tabs label={text.resources.title} tabs={tabs} value={tab} onChange={setTab} />
+                <TabPanel id={tab}>
+                  {tab === 'desired' && <Attributes attributes={data.attributes} />}
+                  {tab === 'runs' && <Runs environment={environment} id={id} />}
+                  {tab === 'history' && <History environment={environment} id={id} />}
+                  {tab === 'logs' && <Logs environment={environment} id={id} />}
+                </TabPanel>
+              </Card>
+            </div>
             <Side environment={environment} r={data} />
           </div>
         )}

@@ -2,7 +2,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useEffect, useState, type ReactElement } from 'react';
 
 import { text } from '../../i18n/en';
-import { Card, Empty, PageHead } from '../../ui/layout';
+import { Card, Empty, PageHead, Scroll } from '../../ui/layout';
 import { Pager } from '../../ui/pager';
 import { Loaded } from '../../ui/query';
 import { StatusChip, SummaryBar, statusText } from '../../ui/status';
@@ -21,7 +21,18 @@ export function resourceSearch(search: Record<string, unknown>): ResourceSearch 
   return out;
 }
 
-const statuses = ['deployed', 'deploying', 'available', 'failed', 'skipped', 'unavailable', 'undefined', 'skipped_for_undefined', 'non_compliant', 'orphaned'];
+const statuses = [
+  'deployed',
+  'deploying',
+  'available',
+  'failed',
+  'skipped',
+  'unavailable',
+  'undefined',
+  'skipped_for_undefined',
+  'non_compliant',
+  'orphaned',
+];
 
 const columns = [
   { id: 'resource_type', title: text.resources.type },
@@ -40,7 +51,15 @@ function Filter(props: { label: string; value: string; onChange: (v: string) => 
     const timer = setTimeout(() => onChange(draft), 300);
     return () => clearTimeout(timer);
   }, [draft, value, onChange]);
-  return <input type="search" aria-label={props.label} placeholder={props.label} value={draft} onChange={(e) => setDraft(e.target.value)} />;
+  return (
+    <input
+      type="search"
+      aria-label={props.label}
+      placeholder={props.label}
+      value={draft}
+      onChange={(e) => setDraft(e.target.value)}
+    />
+  );
 }
 
 export function ResourcesPage(): ReactElement {
@@ -69,8 +88,12 @@ export function ResourcesPage(): ReactElement {
             <Filter label={text.resources.type} value={search.type ?? ''} onChange={(type) => change({ type })} />
             <Filter label={text.resources.agent} value={search.agent ?? ''} onChange={(agent) => change({ agent })} />
             <Filter label={text.resources.value} value={search.value ?? ''} onChange={(value) => change({ value })} />
-            <select aria-label={text.resources.status} value={search.status ?? ''} onChange={(e) => change({ status: e.target.value })}>
-              <option value="">{text.common.all}</option>
+            <select
+              aria-label={text.resources.status}
+              value={search.status ?? ''}
+              onChange={(e) => change({ status: e.target.value })}
+            >
+              <option value="">{text.common.anyStatus}</option>
               {statuses.map((s) => (
                 <option key={s} value={s}>
                   {statusText(s)}
@@ -78,7 +101,11 @@ export function ResourcesPage(): ReactElement {
               ))}
             </select>
             {filtered && (
-              <button type="button" className="quiet" onClick={() => change({ type: '', agent: '', value: '', status: '' })}>
+              <button
+                type="button"
+                className="quiet"
+                onClick={() => change({ type: '', agent: '', value: '', status: '' })}
+              >
                 {text.common.clear}
               </button>
             )}
@@ -91,7 +118,7 @@ export function ResourcesPage(): ReactElement {
                 </Empty>
               ) : (
                 <>
-                  <div className="table-wrap">
+                  <Scroll>
                     <table>
                       <thead>
                         <tr>
@@ -100,7 +127,10 @@ export function ResourcesPage(): ReactElement {
                             const mine = sorted.startsWith(`${c.id}.`);
                             return (
                               <th key={c.id} aria-sort={mine ? (asc ? 'ascending' : 'descending') : 'none'}>
-                                <button type="button" onClick={() => change({ sort: `${c.id}.${asc ? 'desc' : 'asc'}` })}>
+                                <button
+                                  type="button"
+                                  onClick={() => change({ sort: `${c.id}.${asc ? 'desc' : 'asc'}` })}
+                                >
                                   {c.title} {mine ? (asc ? '↑' : '↓') : ''}
                                 </button>
                               </th>
@@ -113,9 +143,14 @@ export function ResourcesPage(): ReactElement {
                         {page.data.map((r) => (
                           <tr key={r.resource_id}>
                             <td className="mono nowrap">{r.id_details.resource_type}</td>
-                            <td className="nowrap">{r.id_details.agent}</td>
+                            <td className="truncate agent" title={r.id_details.agent}>
+                              {r.id_details.agent}
+                            </td>
                             <td style={{ overflowWrap: 'anywhere', minWidth: 160 }}>
-                              <Link to="/environments/$environment/resources/$id" params={{ environment, id: r.resource_id }}>
+                              <Link
+                                to="/environments/$environment/resources/$id"
+                                params={{ environment, id: r.resource_id }}
+                              >
                                 {r.id_details.resource_id_value}
                               </Link>
                             </td>
@@ -127,8 +162,19 @@ export function ResourcesPage(): ReactElement {
                         ))}
                       </tbody>
                     </table>
-                  </div>
-                  <Pager page={page} shown={page.data.length} go={(bounds) => void navigate({ search: { ...resourceSearch({ ...search, start: '', first_id: '', end: '', last_id: '' }), ...bounds } })} />
+                  </Scroll>
+                  <Pager
+                    page={page}
+                    shown={page.data.length}
+                    go={(bounds) =>
+                      void navigate({
+                        search: {
+                          ...resourceSearch({ ...search, start: '', first_id: '', end: '', last_id: '' }),
+                          ...bounds,
+                        },
+                      })
+                    }
+                  />
                 </>
               )
             }

@@ -1,7 +1,14 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query';
 
 import { call, segment, type Envelope } from '../../api/client';
-import type { Explanation, Resource, ResourceAction, ResourceHistory, ResourceLog, ResourceView } from '../../api/types';
+import type {
+  Explanation,
+  Resource,
+  ResourceAction,
+  ResourceHistory,
+  ResourceLog,
+  ResourceView,
+} from '../../api/types';
 
 export interface ResourceSearch {
   type?: string;
@@ -48,7 +55,13 @@ export function useResources(environment: string, s: ResourceSearch): UseQueryRe
   });
 }
 
-function useOne<T>(environment: string, id: string, what: string, path: string, query: Record<string, string | number | undefined> = {}): UseQueryResult<T> {
+function useOne<T>(
+  environment: string,
+  id: string,
+  what: string,
+  path: string,
+  query: Record<string, string | number | undefined> = {},
+): UseQueryResult<T> {
   return useQuery({
     queryKey: [...resourceKeys.one(environment, id, what), query],
     queryFn: async ({ signal }) => (await call<Envelope<T>>('GET', path, { environment, signal, query })).data,
@@ -70,7 +83,10 @@ export function useResourceHistory(environment: string, id: string): UseQueryRes
 }
 
 export function useResourceLogs(environment: string, id: string, level: string): UseQueryResult<ResourceLog[]> {
-  return useOne(environment, id, 'logs', `/api/v2/resource/${segment(id)}/logs`, { limit: 200, 'filter.minimal_log_level': level });
+  return useOne(environment, id, 'logs', `/api/v2/resource/${segment(id)}/logs`, {
+    limit: 200,
+    'filter.minimal_log_level': level,
+  });
 }
 
 export function useResourceRuns(environment: string, id: string): UseQueryResult<ResourceAction[]> {

@@ -6,6 +6,7 @@ import { text } from '../../i18n/en';
 import { Commit } from '../../ui/commit';
 import { Icon } from '../../ui/icons';
 import { Card, Empty, PageHead } from '../../ui/layout';
+import { Delta } from '../../ui/delta';
 import { Loaded, Refusal } from '../../ui/query';
 import { StatusChip } from '../../ui/status';
 import { When, formatNumber } from '../../ui/time';
@@ -26,18 +27,40 @@ export function versionSearch(search: Record<string, unknown>): VersionSearch {
   return out;
 }
 
-function DiffList({ diff, from, to, environment }: { diff: ResourceDiff[]; from: string; to: string; environment: string }): ReactElement {
+function DiffList({
+  diff,
+  from,
+  to,
+  environment,
+}: {
+  diff: ResourceDiff[];
+  from: string;
+  to: string;
+  environment: string;
+}): ReactElement {
   return (
     <>
       {diff.map((d) => (
         <details key={d.resource_id} className="journey" open={diff.length <= 12}>
           <summary>
-            <StatusChip status={d.status} />{' '}
-            <Link to="/environments/$environment/resources/$id" params={{ environment, id: d.resource_id }} style={{ overflowWrap: 'anywhere' }}>
+            <StatusChip status={d.status} />
+            <Link
+              to="/environments/$environment/resources/$id"
+              params={{ environment, id: d.resource_id }}
+              style={{ overflowWrap: 'anywhere' }}
+            >
               {d.resource_id}
             </Link>
           </summary>
-          <Changes changes={Object.entries(d.attributes ?? {}).map(([name, a]) => ({ name, from: a.from_value, to: a.to_value }))} from={from} to={to} />
+          <Changes
+            changes={Object.entries(d.attributes).map(([name, a]) => ({
+              name,
+              from: a.from_value,
+              to: a.to_value,
+            }))}
+            from={from}
+            to={to}
+          />
         </details>
       ))}
     </>
@@ -53,9 +76,19 @@ function DryRunView({ environment, version, id }: { environment: string; version
         return (
           <>
             <div className="toolbar small muted">
-              <When at={r.summary.date} /> · {formatNumber(r.summary.todo)} {text.versions.inWork} · {formatNumber(r.diff.length - shown.length)} ✓
+              <When at={r.summary.date} /> · {formatNumber(r.summary.todo)} {text.versions.inWork} ·{' '}
+              {formatNumber(r.diff.length - shown.length)} ✓
             </div>
-            {shown.length === 0 ? <Empty icon="check" title={text.resources.noChange} /> : <DiffList diff={shown} from={text.resources.current} to={text.resources.wanted} environment={environment} />}
+            {shown.length === 0 ? (
+              <Empty icon="check" title={text.resources.noChange} />
+            ) : (
+              <DiffList
+                diff={shown}
+                from={text.resources.current}
+                to={text.resources.wanted}
+                environment={environment}
+              />
+            )}
           </>
         );
       }}
@@ -95,7 +128,12 @@ export function VersionPage(): ReactElement {
                 <Icon name="rocket" /> {text.versions.release}
               </button>
             )}
-            <button type="button" disabled={act.isPending} onClick={() => act.mutate('dryrun')} title={text.versions.dryRunHint}>
+            <button
+              type="button"
+              disabled={act.isPending}
+              onClick={() => act.mutate('dryrun')}
+              title={text.versions.dryRunHint}
+            >
               <Icon name="dry" /> {text.versions.dryRun}
             </button>
           </>
@@ -106,29 +144,43 @@ export function VersionPage(): ReactElement {
         <Loaded query={details} lines={2}>
           {(d) => (
             <Card>
-              <dl className="facts">
-                <dt>{text.versions.date}</dt>
-                <dd>
-                  <When at={d.date} />
-                </dd>
-                <dt>{text.versions.release}</dt>
-                <dd>{d.released_at ? <When at={d.released_at} /> : text.versions.unreleased}</dd>
-                <dt>{text.versions.resources}</dt>
-                <dd>
-                  {formatNumber(d.total)} (+{d.added} ~{d.changed} −{d.removed})
-                </dd>
-                <dt>{text.compiles.digest}</dt>
-                <dd className="mono">{d.digest}</dd>
+              <dl className="strip">
+                <div>
+                  <dt>{text.versions.date}</dt>
+                  <dd>
+                    <When at={d.date} />
+                  </dd>
+                </div>
+                <div>
+                  <dt>{text.versions.released}</dt>
+                  <dd>{d.released_at ? <When at={d.released_at} /> : text.versions.unreleased}</dd>
+                </div>
+                <div>
+                  <dt>{text.versions.resources}</dt>
+                  <dd>{formatNumber(d.total)}</dd>
+                </div>
+                <div>
+                  <dt>{text.versions.changes}</dt>
+                  <dd>
+                    <Delta added={d.added} changed={d.changed} removed={d.removed} />
+                  </dd>
+                </div>
                 {d.compile_id && (
-                  <>
-                    <dt>{text.nav.compiles}</dt>
+                  <div>
+                    <dt>{text.versions.compile}</dt>
                     <dd>
                       <Link to="/environments/$environment/compiles/$id" params={{ environment, id: d.compile_id }}>
-                        {d.compile_id.slice(0, 8)}
+                        {text.versions.report}
                       </Link>
                     </dd>
-                  </>
+                  </div>
                 )}
+                <div>
+                  <dt>{text.compiles.digest}</dt>
+                  <dd className="mono" title={d.digest}>
+                    {d.digest.slice(0, 12)}
+                  </dd>
+                </div>
               </dl>
             </Card>
           )}
@@ -140,7 +192,12 @@ export function VersionPage(): ReactElement {
             others.length > 0 && (
               <label className="row small">
                 {text.versions.compare}
-                <select value={from} onChange={(e) => void navigate({ search: { ...search, from: Number(e.target.value) }, replace: true })}>
+                <select
+                  value={from}
+                  onChange={(e) =>
+                    void navigate({ search: { ...search, from: Number(e.target.value) }, replace: true })
+                  }
+                >
                   {others.map((n) => (
                     <option key={n} value={n}>
                       {n}
@@ -152,10 +209,23 @@ export function VersionPage(): ReactElement {
           }
         >
           {from === 0 ? (
-            <Empty icon="layers" title={text.common.none} />
+            <Empty icon="layers" title={text.versions.first}>
+              {text.versions.firstHint}
+            </Empty>
           ) : (
             <Loaded query={diff}>
-              {(d) => (d.length === 0 ? <Empty icon="check" title={text.versions.noDiff} /> : <DiffList diff={d} from={`${text.versions.number} ${from}`} to={`${text.versions.number} ${version}`} environment={environment} />)}
+              {(d) =>
+                d.length === 0 ? (
+                  <Empty icon="check" title={text.versions.noDiff} />
+                ) : (
+                  <DiffList
+                    diff={d}
+                    from={`${text.versions.number} ${from}`}
+                    to={`${text.versions.number} ${version}`}
+                    environment={environment}
+                  />
+                )
+              }
             </Loaded>
           )}
         </Card>
@@ -164,7 +234,11 @@ export function VersionPage(): ReactElement {
           bare
           actions={
             (dryRuns.data?.length ?? 0) > 1 && (
-              <select aria-label={text.versions.dryRuns} value={dryRun} onChange={(e) => void navigate({ search: { ...search, dryrun: e.target.value }, replace: true })}>
+              <select
+                aria-label={text.versions.dryRuns}
+                value={dryRun}
+                onChange={(e) => void navigate({ search: { ...search, dryrun: e.target.value }, replace: true })}
+              >
                 {dryRuns.data?.map((d) => (
                   <option key={d.id} value={d.id}>
                     {d.date ? new Date(d.date).toLocaleString() : d.id}

@@ -3,7 +3,8 @@ import type { ReactElement } from 'react';
 
 import { text } from '../../i18n/en';
 import { Commit } from '../../ui/commit';
-import { Card, Empty, PageHead } from '../../ui/layout';
+import { Card, Empty, PageHead, Scroll } from '../../ui/layout';
+import { Delta } from '../../ui/delta';
 import { Loaded } from '../../ui/query';
 import { StatusChip } from '../../ui/status';
 import { When, formatNumber } from '../../ui/time';
@@ -23,7 +24,7 @@ export function VersionsPage(): ReactElement {
                 {text.versions.emptyHint}
               </Empty>
             ) : (
-              <div className="table-wrap">
+              <Scroll>
                 <table>
                   <thead>
                     <tr>
@@ -39,7 +40,10 @@ export function VersionsPage(): ReactElement {
                     {page.data.map((v) => (
                       <tr key={v.version}>
                         <td>
-                          <Link to="/environments/$environment/versions/$version" params={{ environment, version: String(v.version) }}>
+                          <Link
+                            to="/environments/$environment/versions/$version"
+                            params={{ environment, version: String(v.version) }}
+                          >
                             <b>{v.version}</b>
                           </Link>
                         </td>
@@ -51,8 +55,7 @@ export function VersionsPage(): ReactElement {
                         </td>
                         <td className="num">{formatNumber(v.total)}</td>
                         <td className="num nowrap">
-                          <span style={{ color: 'var(--ok)' }}>+{v.added}</span> <span style={{ color: 'var(--accent)' }}>~{v.changed}</span>{' '}
-                          <span style={{ color: 'var(--bad)' }}>−{v.removed}</span>
+                          <Delta added={v.added} changed={v.changed} removed={v.removed} />
                         </td>
                         <td>
                           <When at={v.date} />
@@ -61,7 +64,7 @@ export function VersionsPage(): ReactElement {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </Scroll>
             )
           }
         </Loaded>

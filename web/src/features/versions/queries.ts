@@ -14,7 +14,8 @@ export const versionKeys = {
 export function useVersions(environment: string): UseQueryResult<Envelope<VersionDetails[]>> {
   return useQuery({
     queryKey: versionKeys.list(environment),
-    queryFn: ({ signal }) => call<Envelope<VersionDetails[]>>('GET', '/api/v3/version', { environment, signal, query: { limit: 100 } }),
+    queryFn: ({ signal }) =>
+      call<Envelope<VersionDetails[]>>('GET', '/api/v3/version', { environment, signal, query: { limit: 100 } }),
     refetchInterval: 30_000,
   });
 }
@@ -22,14 +23,18 @@ export function useVersions(environment: string): UseQueryResult<Envelope<Versio
 export function useVersion(environment: string, version: string): UseQueryResult<VersionDetails> {
   return useQuery({
     queryKey: versionKeys.one(environment, version),
-    queryFn: async ({ signal }) => (await call<Envelope<VersionDetails>>('GET', `/api/v3/version/${segment(version)}`, { environment, signal })).data,
+    queryFn: async ({ signal }) =>
+      (await call<Envelope<VersionDetails>>('GET', `/api/v3/version/${segment(version)}`, { environment, signal }))
+        .data,
   });
 }
 
 export function useDiff(environment: string, from: number, to: number): UseQueryResult<ResourceDiff[]> {
   return useQuery({
     queryKey: versionKeys.diff(environment, from, to),
-    queryFn: async ({ signal }) => (await call<Envelope<ResourceDiff[]>>('GET', `/api/v2/desiredstate/diff/${from}/${to}`, { environment, signal })).data,
+    queryFn: async ({ signal }) =>
+      (await call<Envelope<ResourceDiff[]>>('GET', `/api/v2/desiredstate/diff/${from}/${to}`, { environment, signal }))
+        .data,
     enabled: from > 0 && from < to,
     placeholderData: keepPreviousData,
   });
@@ -38,7 +43,8 @@ export function useDiff(environment: string, from: number, to: number): UseQuery
 export function useDryRuns(environment: string, version: string): UseQueryResult<DryRun[]> {
   return useQuery({
     queryKey: versionKeys.dryRuns(environment, version),
-    queryFn: async ({ signal }) => (await call<Envelope<DryRun[]>>('GET', `/api/v2/dryrun/${segment(version)}`, { environment, signal })).data,
+    queryFn: async ({ signal }) =>
+      (await call<Envelope<DryRun[]>>('GET', `/api/v2/dryrun/${segment(version)}`, { environment, signal })).data,
     refetchInterval: 10_000,
   });
 }
@@ -46,7 +52,13 @@ export function useDryRuns(environment: string, version: string): UseQueryResult
 export function useDryRun(environment: string, version: string, id: string): UseQueryResult<DryRunReport> {
   return useQuery({
     queryKey: versionKeys.dryRun(environment, version, id),
-    queryFn: async ({ signal }) => (await call<Envelope<DryRunReport>>('GET', `/api/v2/dryrun/${segment(version)}/${segment(id)}`, { environment, signal })).data,
+    queryFn: async ({ signal }) =>
+      (
+        await call<Envelope<DryRunReport>>('GET', `/api/v2/dryrun/${segment(version)}/${segment(id)}`, {
+          environment,
+          signal,
+        })
+      ).data,
     placeholderData: keepPreviousData,
     refetchInterval: 5_000,
   });
