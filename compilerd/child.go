@@ -66,6 +66,8 @@ func (r *run) compile(ctx context.Context, st *stage, w *workspace, dir string) 
 	switch {
 	case ctx.Err() != nil:
 		return nil, fail("%w", context.Cause(ctx))
+	case p.unbound != nil:
+		return nil, fail("the compiler was not let run without limits: %w", p.unbound)
 	case p.hog.Load(), code != 0 && code != 1 && saysOutOfMemory(st.err.String()):
 		return nil, fail("the compiler used more memory than the limit of %s and was stopped: make the model smaller, or raise the limit", size(limits.Memory))
 	case signalOf(p.state) == syscall.SIGXCPU, signalOf(p.state) == syscall.SIGKILL && r.report.CPUTime >= limits.CPUTime:
@@ -128,6 +130,8 @@ type process struct {
 	stdout, stderr io.Writer
 
 	state *os.ProcessState
+	// unbound says why the limits could not be set; the child was killed then.
+	unbound error
 	// hog is set when the memory limit was passed; peak is the largest size seen of the process and its children.
 	hog  atomic.Bool
 	peak atomic.Int64
@@ -174,7 +178,7 @@ func (p *process) run(ctx context.Context) error {
 	if err := setLimits(pid, p.limits); err != nil {
 		// It may be gone already; otherwise it must not run without limits.
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
-		fmt.Fprintf(p.stderr, "limits could not be set: %v\n", err)
+		p.unbound = err
 	}
 	var readers sync.WaitGroup
 	readers.Go(func() { _, _ = io.Copy(p.stdout, outR) })

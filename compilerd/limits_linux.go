@@ -18,7 +18,12 @@ const headroom = 512 << 20
 // counts the large reservations of the Go runtime.
 func setLimits(pid int, l Limits) error {
 	set := func(resource int, soft, hard uint64) error {
-		return unix.Prlimit(pid, resource, &unix.Rlimit{Cur: soft, Max: hard}, nil)
+		var old unix.Rlimit
+		if err := unix.Prlimit(pid, resource, nil, &old); err != nil {
+			return err //nolint:wrapcheck // it is wrapped below
+		}
+		// What the machine's owner has set lower stays: it could not be raised either.
+		return unix.Prlimit(pid, resource, &unix.Rlimit{Cur: min(soft, old.Max), Max: min(hard, old.Max)}, nil)
 	}
 	seconds := uint64(max(l.CPUTime.Seconds(), 1))
 	memory := uint64(l.Memory + headroom)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/intendant/intendant/gitsync"
 	"github.com/intendant/intendant/model"
@@ -399,4 +400,42 @@ func TestSyncNow(t *testing.T) {
 	}
 	_, err = s.SyncNow(t.Context(), "nothing", "asked", "")
 	wantErr(t, err, model.ErrNotFound)
+}
+
+func TestNewChecksConfig(t *testing.T) {
+	t.Parallel()
+	_, err := gitsync.New(gitsync.Config{PollJitter: 2})
+	wantErr(t, err, model.ErrInvalid, "Dir", "Recorder", "PollJitter")
+	reg := prometheus.NewRegistry()
+	c := gitsync.Config{Dir: t.TempDir(), Recorder: newRecorder(), Registerer: reg}
+	if _, err := gitsync.New(c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gitsync.New(c); err == nil {
+		t.Error("the same metrics were registered twice")
+	}
+}
+
+// BenchmarkUnchanged is what one poll without news costs.
+func BenchmarkUnchanged(b *testing.B) {
+	for _, web := range []bool{false, true} {
+		b.Run(fmt.Sprintf("web=%t", web), func(b *testing.B) {
+			o := newOrigin(b)
+			o.push("main", files{"f": text("0")}, "c")
+			rec := newRecorder()
+			repo := model.Repository{Name: "demo", URL: o.dir}
+			if web {
+				repo.URL = serveHTTP(b, o, "", "", nil).URL + "/origin.git"
+			}
+			rec.addRepo(repo)
+			rec.addEnv(repo, "main", "")
+			s := newService(b, gitsync.Config{Recorder: rec, AllowLocal: true})
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.SyncNow(b.Context(), "demo", "poll", ""); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -29,7 +29,7 @@ import (
 )
 
 // serveHTTP serves origins over smart HTTP with a password, through wrap.
-func serveHTTP(t *testing.T, o *origin, user, password string, wrap func(http.Handler) http.Handler) *httptest.Server {
+func serveHTTP(t testing.TB, o *origin, user, password string, wrap func(http.Handler) http.Handler) *httptest.Server {
 	t.Helper()
 	git, err := exec.LookPath("git")
 	if err != nil {
