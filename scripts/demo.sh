@@ -68,11 +68,10 @@ HOOK
   chmod +x "$repo/hooks/post-receive"
 fi
 
-if ! "$intendant" environment show demo >/dev/null 2>&1; then
-  "$intendant" repository create demo --url "file://$repo" --provider generic --webhook-secret-file "$data/hook.secret" >/dev/null
-  "$intendant" project create -n demo >/dev/null
-  "$intendant" environment create -n demo -p demo --repository demo --repo-url "file://$repo" --branch main >/dev/null
-fi
+there() { "$intendant" "$@" >/dev/null 2>&1; }
+there repository show demo || "$intendant" repository create demo --url "file://$repo" --provider generic --webhook-secret-file "$data/hook.secret" >/dev/null
+there project show demo || "$intendant" project create -n demo >/dev/null
+there environment show demo || "$intendant" environment create -n demo -p demo --repository demo --branch main >/dev/null
 
 if [ -z "$(git -C "$repo" for-each-ref)" ]; then
   first=$(mktemp -d)
@@ -81,11 +80,11 @@ if [ -z "$(git -C "$repo" for-each-ref)" ]; then
   sed -i "s|@TARGET@|$data/demo-target|; s|@OWNER@|$(id -un)|; s|@GROUP@|$(id -gn)|" "$first/demo/main.cf"
   git -C "$first/demo" add -A
   git -C "$first/demo" -c user.name=demo -c user.email=demo@localhost commit --quiet -m 'Deploy the sample'
-  git -C "$first/demo" push --quiet origin HEAD:main
+  git -C "$first/demo" push --quiet origin HEAD:main 2>/dev/null
   rm -rf "$first"
 fi
 "$intendant" environment wait demo --timeout 120s
-printf 'First deployment done %.1f s after the start of the server.\n' "$(echo "$(date +%s.%N) $begun" | awk '{print $1 - $2}')"
+awk -v a="$begun" -v b="$(date +%s.%N)" 'BEGIN { printf "First deployment done %.1f s after the start of the server.\n", b - a }'
 
 cat <<NEXT
 
