@@ -57,7 +57,8 @@ type Ref struct {
 	Cache SlotCache
 }
 
-// SlotCache remembers the slot of a name for the entity seen last.
+// SlotCache remembers the slot of a name for the entity seen last. The evaluator writes it, so a program must not be run twice
+// at the same time.
 type SlotCache struct {
 	Entity *Entity
 	Slot   int

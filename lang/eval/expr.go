@@ -95,12 +95,26 @@ func (m *machine) evalList(u *unit, e *check.List) (value.Value, *check.Fault) {
 			return nil, f
 		}
 		if l, ok := v.(*value.List); ok {
+			if len(items)+len(l.Items) > maxItems {
+				return nil, check.New("CompilerException", e.Where(), "the list would have more than %d elements", maxItems)
+			}
 			items = append(items, l.Items...)
 			continue
 		}
 		items = append(items, v)
 	}
 	return &value.List{Items: items}, nil
+}
+
+// The largest list and the longest text, in bytes, that expressions may make. Each statement can double what the one before it
+// made, so that a few lines could otherwise use up the memory.
+const (
+	maxItems = 1 << 22
+	maxText  = 1 << 26
+)
+
+func tooLong(at *check.Loc) *check.Fault {
+	return check.New("CompilerException", at, "the text would be longer than %d bytes", maxText)
 }
 
 var opText = [...]string{"==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "**"}
@@ -121,6 +135,11 @@ func binary(e *check.Binary, a, b value.Value) (value.Value, *check.Fault) {
 			return nil, operandFault(e.Where(), err)
 		}
 		return value.Bool(ok), nil
+	}
+	if x, ok := a.(value.String); ok {
+		if y, ok := b.(value.String); ok && len(x)+len(y) > maxText {
+			return nil, tooLong(e.Where())
+		}
 	}
 	v, err := value.Arith(opText[e.Op], a, b)
 	if err != nil {
@@ -218,6 +237,9 @@ func (m *machine) evalFormat(u *unit, e *check.Format) (value.Value, *check.Faul
 		case unknown:
 			return &value.Unknown{}, nil
 		}
+		if len(text)+strings.Count(text, e.Sources[i])*len(s) > maxText {
+			return nil, tooLong(e.Where())
+		}
 		text = strings.ReplaceAll(text, e.Sources[i], s)
 	}
 	return value.String(text), nil
@@ -261,6 +283,9 @@ func (m *machine) evalParts(u *unit, e *check.FFormat, parts []check.FPart) (tex
 			return "", false, formatFault(e.Where(), err, refText(p.Ref))
 		}
 		unknown = unknown || un || un2
+		if b.Len()+len(s) > maxText {
+			return "", false, tooLong(e.Where())
+		}
 		b.WriteString(s)
 	}
 	return b.String(), unknown, nil

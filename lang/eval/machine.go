@@ -312,6 +312,9 @@ func (m *machine) finalise() []*check.Fault {
 			for _, an := range a.Annotations {
 				v := &m.annotations[an.ID]
 				if !v.done {
+					f := check.New("UnsetException", nil, "Value not available")
+					f.Shown = an.X.Where()
+					fs = append(fs, f)
 					continue
 				}
 				if _, unknown := v.val.(*value.Unknown); unknown {
