@@ -218,11 +218,10 @@ func (h *Hub) Run(ctx context.Context) error {
 // stopReporting is how long results that have arrived may still be stored when the hub stops.
 const stopReporting = 5 * time.Second
 
-// shutDown ends everything in order: intake, connections, results under way, child processes, what the store must know.
+// shutDown ends everything in order: intake, child processes, connections, results under way, what the store must know.
 func (h *Hub) shutDown(ctx context.Context, cancelLanes context.CancelFunc) {
 	h.mu.Lock()
 	h.stopped = true
-	close(h.stop)
 	var children []*child
 	for _, e := range h.envs {
 		if e.child != nil {
@@ -233,8 +232,9 @@ func (h *Hub) shutDown(ctx context.Context, cancelLanes context.CancelFunc) {
 	for _, c := range children {
 		c.stop()
 	}
+	h.children.Wait() // they hand over their results and say bye
+	close(h.stop)
 	h.conns.Wait()
-	h.children.Wait()
 	giveUp := time.AfterFunc(stopReporting, cancelLanes)
 	h.lanes.Wait()
 	giveUp.Stop()
@@ -246,7 +246,9 @@ func (h *Hub) shutDown(ctx context.Context, cancelLanes context.CancelFunc) {
 	}
 	for _, e := range h.envs {
 		for _, a := range e.agents {
-			h.saves.agent(e.status(a, false))
+			if a.primary != nil { // others may be up at another server
+				h.saves.agent(e.status(a, false))
+			}
 		}
 	}
 	h.mu.Unlock()
