@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/intendant/intendant/api"
 	"github.com/intendant/intendant/model"
@@ -599,4 +600,94 @@ func TestTheClientCalls(t *testing.T) {
 	ok(c.ClearEnvironment(ctx, e.ID))
 	ok(c.DeleteEnvironment(ctx, e.ID))
 	ok(c.DeleteProject(ctx, p.ID))
+}
+
+func TestMergedCompilesShowTheWorkOfTheOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.inEnvironment()
+	ctx, c := t.Context(), b.client()
+	first, err := c.RequestCompile(ctx, api.CompileRequest{Message: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := c.RequestCompile(ctx, api.CompileRequest{Message: "two"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := storetest.Now().Add(3 * time.Hour)
+	job, err := b.store.ClaimCompileJob(ctx, "worker", now, time.Hour)
+	if err != nil || job == nil {
+		t.Fatalf("ClaimCompileJob = %v, %v", job, err)
+	}
+	code := 0
+	_, err = b.store.FinishCompileJob(ctx, "worker", model.CompileOutcome{Report: model.CompileReport{
+		Job: *job, Status: model.CompileSucceeded, FinishedAt: now.Add(time.Second),
+		Stages: []model.CompileStage{{Name: "compile", StartedAt: now, FinishedAt: now, ExitCode: &code}},
+	}}, now.Add(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []api.CompileReport{first, second} {
+		got, err := c.Compile(ctx, r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Success == nil || !*got.Success || len(got.Reports) != 1 || got.Reason != r.Reason || got.ID != r.ID {
+			t.Errorf("the compile %q = %+v, want the stage and the outcome of the work done", r.Reason, got)
+		}
+		if merged := got.SubstituteID != nil; merged != (r.ID != job.ID.String()) {
+			t.Errorf("the compile %q: substitute %v", r.Reason, got.SubstituteID)
+		}
+	}
+	var v1 struct{ Reports []api.CompileRecordV1 }
+	if err := c.Do(ctx, http.MethodGet, "/api/v1/compilereport?start=2026-05-04T12:00:00&end=2026-05-04T23:00:00&limit=10", nil, nil, &v1); err != nil || len(v1.Reports) == 0 {
+		t.Errorf("the reports of the first version = %+v, %v", v1, err)
+	}
+}
+
+func TestTheClientWaits(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	deployed(t, b)
+	ctx, c := t.Context(), b.client()
+	diff, err := c.DiffVersions(ctx, 1, 2)
+	if err != nil || len(diff) != 5 {
+		t.Errorf("DiffVersions = %+v, %v; want 5 differences", diff, err)
+	}
+	dry, err := c.RequestDryRun(ctx, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish := make(chan struct{})
+	var once atomic.Bool
+	go func() {
+		<-finish
+		lease, ok, err := b.store.AcquireLease(ctx, model.EnvironmentID{UUID: uuid.MustParse(b.env)}, "test", storetest.Now(), time.Hour)
+		if err != nil || !ok {
+			t.Errorf("AcquireLease = %v, %v", ok, err)
+			return
+		}
+		id := model.DryRunID{UUID: uuid.MustParse(dry)}
+		var results []model.DryRunResult
+		for _, r := range []model.ResourceID{storetest.ID("web", "/a"), storetest.ID("web", "/b"), storetest.ID("db", "/c"), storetest.ID("web", "/u"), storetest.ID("web", "/v")} {
+			results = append(results, model.DryRunResult{DryRun: id, Resource: r, Status: model.DiffUnmodified})
+		}
+		if err := b.store.SaveDryRunResults(ctx, lease, id, results); err != nil {
+			t.Error(err)
+		}
+	}()
+	report, err := c.WaitDryRun(ctx, 2, dry, func(d api.DryRun) {
+		if once.CompareAndSwap(false, true) {
+			close(finish)
+		}
+	})
+	if err != nil || report.Summary.Todo != 0 || len(report.Diff) != 5 {
+		t.Errorf("WaitDryRun = %+v, %v", report, err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	if d, err := c.WaitSettled(waiting, func(api.DeploySummary) {}); !errors.Is(err, context.DeadlineExceeded) || d.ByState["available"] != 1 {
+		t.Errorf("WaitSettled = %+v, %v; want that one resource still waits", d, err)
+	}
 }
