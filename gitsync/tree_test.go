@@ -126,3 +126,29 @@ func TestHostileTrees(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkCheckout unpacks a commit of 4,000 files that is in the mirror already.
+func BenchmarkCheckout(b *testing.B) {
+	o := newOrigin(b)
+	fs := files{}
+	for i := range 4000 {
+		fs[fmt.Sprintf("d%02d/f%04d.cf", i%40, i)] = text(strings.Repeat(fmt.Sprintf("entity E%d: end\n", i), 40))
+	}
+	o.push("main", fs, "c")
+	rec := newRecorder()
+	repo := model.Repository{Name: "demo", URL: o.dir}
+	rec.addRepo(repo)
+	env := rec.addEnv(repo, "main", "")
+	s := newService(b, gitsync.Config{Recorder: rec, AllowLocal: true, CacheBytes: 1})
+	rev, err := s.Resolve(b.Context(), env)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		_, release, err := s.Checkout(b.Context(), env, rev)
+		if err != nil {
+			b.Fatal(err)
+		}
+		release() // the cache is too small to keep it
+	}
+}
