@@ -96,12 +96,19 @@ type compiledUnknown struct {
 	Source    string `json:"source"`
 }
 
-// compileGCPercent trades memory for time: a compile allocates fast and is over soon.
-const compileGCPercent = 400
+// Nearly all that a compile allocates stays until it is over, so that collecting garbage gains little: it is done seldom until
+// there is a lot of it.
+const (
+	compileGCPercent = 1000
+	compileMemory    = 2 << 30
+)
 
 func (f *compileFlags) run(ctx context.Context, dir string, stdout, stderr io.Writer) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(compileGCPercent)
+		if os.Getenv("GOMEMLIMIT") == "" {
+			debug.SetMemoryLimit(compileMemory)
+		}
 	}
 	opts, err := f.options()
 	if err != nil {
