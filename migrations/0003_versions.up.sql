@@ -1,5 +1,6 @@
 -- Versions of the desired state. A resource is not stored per version but per interval of versions, so that a version costs
--- what it changes: a row is part of version N when from_version <= N < until_version. 2147483647 is "until further notice".
+-- what it changes: a row is part of version N when from_version <= N < until_version. Both ends are numbers of versions that
+-- exist; 2147483647 is "until further notice".
 
 CREATE TABLE version (
     environment           uuid NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
@@ -30,6 +31,13 @@ CREATE TABLE version (
 
 CREATE INDEX version_released ON version (environment, number) WHERE released_at IS NOT NULL;
 CREATE INDEX version_trace ON version (trace) WHERE trace <> '';
+
+-- Numbers of versions that were deleted: a number names one content for ever.
+CREATE TABLE deleted_version (
+    environment uuid NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+    number      integer NOT NULL,
+    PRIMARY KEY (environment, number)
+);
 
 -- What a resource asks for, once per environment and content. attributes is json, not jsonb: its text is hashed and must
 -- come back byte for byte.

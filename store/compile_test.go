@@ -333,7 +333,7 @@ func TestDeadWorkersJobIsClaimedAgain(t *testing.T) {
 	s, now := storetest.New(t), storetest.Now()
 	env := storetest.Environment(t, s).ID
 	id := request(t, s, env, now)
-	waiting := request(t, s, env, now, func(j *model.CompileJob) { j.ExporterPlugin = "x" })
+	waiting := request(t, s, env, now.Add(time.Millisecond), func(j *model.CompileJob) { j.ExporterPlugin = "x" })
 	for attempt := 1; attempt <= store.MaxCompileAttempts; attempt++ {
 		worker := fmt.Sprint("w", attempt)
 		job := mustClaim(t, s, worker, now)

@@ -15,7 +15,8 @@
 //
 // so that storing version N+1 writes the rows that changed, the content of version N is "from ≤ N < until", and the
 // difference of two versions is the rows that begin or end between them: two index scans. A version may also be put below a
-// later one (a client reserved its number and was slow): the intervals around it are split.
+// later one (a client reserved its number and was slow): the intervals around it are split. When a version is deleted, ends of
+// intervals at it move to the version after it, so that both ends are always versions that exist.
 //
 // # Ownership
 //

@@ -96,7 +96,7 @@ func (s *Store) storeVersion(ctx context.Context, tx *Tx, e model.Environment, s
 	if err != nil {
 		return 0, err
 	}
-	if near.Taken || near.Used {
+	if near.Taken || near.Deleted {
 		return 0, fmt.Errorf("version %d is or was in use: %w", number, model.ErrConflict)
 	}
 	v, err := prepareVersion(state.Intents)
@@ -558,10 +558,18 @@ func (tx *Tx) deleteVersion(ctx context.Context, env model.EnvironmentID, number
 	if err != nil {
 		return err
 	}
-	if near.Next == 0 {
-		if err := tx.ReopenIntervals(ctx, env.UUID, near.Previous, int32Of(number)); err != nil {
-			return err
-		}
+	if err := tx.BeginIntervalsLater(ctx, sqlgen.BeginIntervalsLaterParams{
+		Until: until, Environment: env.UUID, Previous: near.Previous, Number: int32Of(number),
+	}); err != nil {
+		return err
+	}
+	if err := tx.EndIntervalsLater(ctx, sqlgen.EndIntervalsLaterParams{
+		Until: until, Environment: env.UUID, Previous: near.Previous, Number: int32Of(number),
+	}); err != nil {
+		return err
+	}
+	if err := tx.RememberDeletedVersion(ctx, env.UUID, int32Of(number)); err != nil {
+		return err
 	}
 	if len(bodies) > 0 {
 		if err := tx.DropUnusedBodies(ctx, env.UUID, bodies); err != nil {

@@ -5,7 +5,7 @@ SELECT * FROM version WHERE environment = @environment AND number = @number;
 SELECT coalesce((SELECT max(v.number) FROM version v WHERE v.environment = @environment AND v.number < @number), 0)::integer AS previous,
        coalesce((SELECT min(v.number) FROM version v WHERE v.environment = @environment AND v.number > @number), 0)::integer AS next,
        EXISTS (SELECT 1 FROM version v WHERE v.environment = @environment AND v.number = @number) AS taken,
-       EXISTS (SELECT 1 FROM resource_interval i WHERE i.environment = @environment AND i.from_version = @number) AS used;
+       EXISTS (SELECT 1 FROM deleted_version d WHERE d.environment = @environment AND d.number = @number) AS deleted;
 
 -- name: LatestReleased :one
 SELECT coalesce(max(number), 0)::integer FROM version WHERE environment = @environment AND released_at IS NOT NULL;
@@ -178,10 +178,23 @@ DELETE FROM resource_interval
 WHERE environment = @environment AND from_version > @previous::integer AND from_version <= @number::integer AND until_version <= @until::integer
 RETURNING body;
 
--- When the newest version is deleted, what it ended goes on.
--- name: ReopenIntervals :exec
-UPDATE resource_interval SET until_version = 2147483647
-WHERE environment = @environment AND until_version > @previous::integer AND until_version <= @number::integer AND from_version <= @previous::integer;
+-- What began between the version before the deleted one and the one after it begins with the latter: no interval begins or ends
+-- where there is no version.
+-- name: BeginIntervalsLater :exec
+UPDATE resource_interval SET from_version = @until::integer
+WHERE environment = @environment AND from_version > @previous::integer AND from_version <= @number::integer;
+
+-- What the deleted version ended goes on to the one after it, or until further notice.
+-- name: EndIntervalsLater :exec
+UPDATE resource_interval SET until_version = @until::integer
+WHERE environment = @environment AND until_version > @previous::integer AND until_version <= @number::integer;
+
+-- name: RememberDeletedVersion :exec
+INSERT INTO deleted_version (environment, number) VALUES (@environment, @number) ON CONFLICT DO NOTHING;
+
+-- name: RememberDeletedVersions :exec
+INSERT INTO deleted_version (environment, number) SELECT v.environment, v.number FROM version v WHERE v.environment = @environment
+ON CONFLICT DO NOTHING;
 
 -- name: DropUnusedBodies :exec
 DELETE FROM resource_body b

@@ -38,6 +38,30 @@ func (q *Queries) AgentsOfVersion(ctx context.Context, environment uuid.UUID, nu
 	return items, nil
 }
 
+const beginIntervalsLater = `-- name: BeginIntervalsLater :exec
+UPDATE resource_interval SET from_version = $1::integer
+WHERE environment = $2 AND from_version > $3::integer AND from_version <= $4::integer
+`
+
+type BeginIntervalsLaterParams struct {
+	Until       int32
+	Environment uuid.UUID
+	Previous    int32
+	Number      int32
+}
+
+// What began between the version before the deleted one and the one after it begins with the latter: no interval begins or ends
+// where there is no version.
+func (q *Queries) BeginIntervalsLater(ctx context.Context, arg BeginIntervalsLaterParams) error {
+	_, err := q.db.Exec(ctx, beginIntervalsLater,
+		arg.Until,
+		arg.Environment,
+		arg.Previous,
+		arg.Number,
+	)
+	return err
+}
+
 const closeIntervals = `-- name: CloseIntervals :exec
 UPDATE resource_interval i SET until_version = $1::integer
 WHERE i.environment = $2 AND i.resource_id = ANY($3::text[]) AND i.from_version + 0 < $1::integer
@@ -145,6 +169,29 @@ WHERE b.environment = $1 AND b.hash = ANY($2::bytea[])
 
 func (q *Queries) DropUnusedBodies(ctx context.Context, environment uuid.UUID, hashes [][]byte) error {
 	_, err := q.db.Exec(ctx, dropUnusedBodies, environment, hashes)
+	return err
+}
+
+const endIntervalsLater = `-- name: EndIntervalsLater :exec
+UPDATE resource_interval SET until_version = $1::integer
+WHERE environment = $2 AND until_version > $3::integer AND until_version <= $4::integer
+`
+
+type EndIntervalsLaterParams struct {
+	Until       int32
+	Environment uuid.UUID
+	Previous    int32
+	Number      int32
+}
+
+// What the deleted version ended goes on to the one after it, or until further notice.
+func (q *Queries) EndIntervalsLater(ctx context.Context, arg EndIntervalsLaterParams) error {
+	_, err := q.db.Exec(ctx, endIntervalsLater,
+		arg.Until,
+		arg.Environment,
+		arg.Previous,
+		arg.Number,
+	)
 	return err
 }
 
@@ -833,14 +880,22 @@ func (q *Queries) ReleaseStates(ctx context.Context, environment uuid.UUID, befo
 	return err
 }
 
-const reopenIntervals = `-- name: ReopenIntervals :exec
-UPDATE resource_interval SET until_version = 2147483647
-WHERE environment = $1 AND until_version > $2::integer AND until_version <= $3::integer AND from_version <= $2::integer
+const rememberDeletedVersion = `-- name: RememberDeletedVersion :exec
+INSERT INTO deleted_version (environment, number) VALUES ($1, $2) ON CONFLICT DO NOTHING
 `
 
-// When the newest version is deleted, what it ended goes on.
-func (q *Queries) ReopenIntervals(ctx context.Context, environment uuid.UUID, previous int32, number int32) error {
-	_, err := q.db.Exec(ctx, reopenIntervals, environment, previous, number)
+func (q *Queries) RememberDeletedVersion(ctx context.Context, environment uuid.UUID, number int32) error {
+	_, err := q.db.Exec(ctx, rememberDeletedVersion, environment, number)
+	return err
+}
+
+const rememberDeletedVersions = `-- name: RememberDeletedVersions :exec
+INSERT INTO deleted_version (environment, number) SELECT v.environment, v.number FROM version v WHERE v.environment = $1
+ON CONFLICT DO NOTHING
+`
+
+func (q *Queries) RememberDeletedVersions(ctx context.Context, environment uuid.UUID) error {
+	_, err := q.db.Exec(ctx, rememberDeletedVersions, environment)
 	return err
 }
 
@@ -933,14 +988,14 @@ const versionNeighbours = `-- name: VersionNeighbours :one
 SELECT coalesce((SELECT max(v.number) FROM version v WHERE v.environment = $1 AND v.number < $2), 0)::integer AS previous,
        coalesce((SELECT min(v.number) FROM version v WHERE v.environment = $1 AND v.number > $2), 0)::integer AS next,
        EXISTS (SELECT 1 FROM version v WHERE v.environment = $1 AND v.number = $2) AS taken,
-       EXISTS (SELECT 1 FROM resource_interval i WHERE i.environment = $1 AND i.from_version = $2) AS used
+       EXISTS (SELECT 1 FROM deleted_version d WHERE d.environment = $1 AND d.number = $2) AS deleted
 `
 
 type VersionNeighboursRow struct {
 	Previous int32
 	Next     int32
 	Taken    bool
-	Used     bool
+	Deleted  bool
 }
 
 func (q *Queries) VersionNeighbours(ctx context.Context, environment uuid.UUID, number int32) (VersionNeighboursRow, error) {
@@ -950,7 +1005,7 @@ func (q *Queries) VersionNeighbours(ctx context.Context, environment uuid.UUID, 
 		&i.Previous,
 		&i.Next,
 		&i.Taken,
-		&i.Used,
+		&i.Deleted,
 	)
 	return i, err
 }
