@@ -14,6 +14,9 @@ import (
 	"github.com/intendant/intendant/model"
 )
 
+// slowestUpload is the rate in bytes per second that a client must reach with a large body.
+const slowestUpload = 64 << 10
+
 // other is a route that is not part of the API's table.
 type other struct {
 	method, path string
@@ -51,10 +54,12 @@ func (s *Server) attend(c *call, w http.ResponseWriter, r *http.Request, path ma
 	e := c.endpoint
 	ctx := r.Context()
 	if !e.unbounded {
+		// A large body may take its time, but not for ever.
+		allowed := s.config.RequestTimeout + time.Duration(max(r.ContentLength, 0)/slowestUpload)*time.Second
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.config.RequestTimeout)
+		ctx, cancel = context.WithTimeout(ctx, allowed)
 		defer cancel()
-		until := time.Now().Add(s.config.RequestTimeout)
+		until := time.Now().Add(allowed)
 		control := http.NewResponseController(w)
 		_ = control.SetReadDeadline(until)                        // a recorder in a test has none
 		_ = control.SetWriteDeadline(until.Add(time.Second * 10)) // enough to say that it took too long

@@ -161,3 +161,60 @@ func TestTLS(t *testing.T) {
 		t.Errorf("New = %v: it does no I/O", err)
 	}
 }
+
+func TestBodiesThatNeverComeEndTheRequest(t *testing.T) {
+	t.Parallel()
+	address, stop := run(t, server.Config{Store: storetest.New(t), RequestTimeout: 100 * time.Millisecond})
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "PUT /api/v2/project HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatalf("reading the answer: %v", err)
+	}
+	if !strings.HasPrefix(string(answer), "HTTP/1.1 400") && !strings.HasPrefix(string(answer), "HTTP/1.1 408") {
+		t.Errorf("the answer = %q, want a refusal", answer)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("Run = %v", err)
+	}
+}
+
+func TestConnectionsOutliveDeadlines(t *testing.T) {
+	t.Parallel()
+	address, stop := run(t, server.Config{Store: storetest.New(t), RequestTimeout: 50 * time.Millisecond, Heartbeat: 20 * time.Millisecond})
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	read := func(path string) *http.Response {
+		t.Helper()
+		resp, err := client.Get("http://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+	resp := read("/api/v2/project")
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	// The stream is on the same connection and lives longer than the deadline that the request before has set.
+	resp = read("/api/v3/events")
+	defer resp.Body.Close()
+	buffer, beats := make([]byte, 64), 0
+	for beats < 20 {
+		n, err := resp.Body.Read(buffer)
+		if err != nil {
+			t.Fatalf("the stream ended after %d beats: %v", beats, err)
+		}
+		beats += strings.Count(string(buffer[:n]), ": \n\n")
+	}
+	if err := stop(); err != nil {
+		t.Errorf("Run = %v", err)
+	}
+}

@@ -91,7 +91,8 @@ type Config struct {
 	Version string
 	// MaxBody limits request bodies in bytes, packed and unpacked. Defaults to DefaultMaxBody.
 	MaxBody int64
-	// RequestTimeout ends requests that take longer, event streams excepted. Defaults to DefaultRequestTimeout.
+	// RequestTimeout ends requests that take longer, event streams excepted; large bodies are given more. Defaults to
+	// DefaultRequestTimeout.
 	RequestTimeout time.Duration
 	// ShutdownTimeout is how long requests may go on after the stop. Defaults to DefaultShutdownTimeout.
 	ShutdownTimeout time.Duration
@@ -105,7 +106,7 @@ type Config struct {
 	Heartbeat time.Duration
 	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
-	// OnListen is told each address that is listened on, once it is. Nil tells nobody.
+	// OnListen is told each address that is listened on, once it is. Nil writes it to the log.
 	OnListen func(net.Addr)
 	// Logger defaults to one that discards.
 	Logger *slog.Logger
@@ -255,9 +256,10 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	for _, l := range listeners {
 		g.Go(func() error {
-			s.log.Info("listening", "address", l.Addr().String(), "tls", s.config.TLSCertFile != "")
 			if s.config.OnListen != nil {
 				s.config.OnListen(l.Addr())
+			} else {
+				s.log.Info("listening", "address", l.Addr().String(), "tls", s.config.TLSCertFile != "")
 			}
 			var err error
 			if s.config.TLSCertFile != "" {
