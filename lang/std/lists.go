@@ -41,8 +41,7 @@ func listPlugins() []*value.Plugin {
 			return keysOf(a[0]), nil
 		}, arg("dct", "dict")),
 		deprecated(plugin("contains", "bool", func(_ value.Context, a []value.Value) (value.Value, error) {
-			d, _ := a[0].(*value.Dict)
-			_, ok := d.Get(text(a[1]))
+			_, ok := dictOf(a[0]).Get(text(a[1]))
 			return value.Bool(ok), nil
 		}, arg("dct", "dict"), arg("key", "string")), "the `<key> in <dict>` construct"),
 		plugin("inlineif", "any", func(_ value.Context, a []value.Value) (value.Value, error) {
@@ -302,12 +301,19 @@ func filter(_ value.Context, a []value.Value) (value.Value, error) {
 }
 
 func dictGet(_ value.Context, a []value.Value) (value.Value, error) {
-	d, _ := a[0].(*value.Dict)
-	v, ok := d.Get(text(a[1]))
+	v, ok := dictOf(a[0]).Get(text(a[1]))
 	if !ok {
 		return nil, errors.New(value.StringRepr(text(a[1])))
 	}
 	return known(v)
+}
+
+// dictOf reads an argument that the declared type made a dict.
+func dictOf(v value.Value) *value.Dict {
+	if d, ok := v.(*value.Dict); ok {
+		return d
+	}
+	return &value.Dict{}
 }
 
 func keysOf(v value.Value) *value.List {

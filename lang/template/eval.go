@@ -6,14 +6,16 @@ import (
 	"github.com/intendant/intendant/lang/value"
 )
 
-// maxSteps bounds the expressions and statements that a rendering may evaluate.
-const maxSteps = 50_000_000
+// DefaultMaxSteps bounds the expressions and statements that a rendering may evaluate.
+const DefaultMaxSteps = 10_000_000
 
 // scope is a set of variables within another one. The outermost scope of a template is its top.
 type scope struct {
 	parent *scope
 	ctx    *context
-	vars   map[string]any
+	// names and vals are the variables; a scope has few.
+	names []string
+	vals  []any
 	// top marks the scope whose variables the template exports.
 	top bool
 	// muted marks output that a template with extends drops.
@@ -27,11 +29,30 @@ func (s *scope) inner() *scope {
 	return &scope{parent: s, ctx: s.ctx, muted: s.muted, escapes: s.escapes}
 }
 
-func (s *scope) set(name string, v any) {
-	if s.vars == nil {
-		s.vars = map[string]any{}
+// get finds a variable of the scope itself.
+func (s *scope) get(name string) (any, bool) {
+	for i, n := range s.names {
+		if n == name {
+			return s.vals[i], true
+		}
 	}
-	s.vars[name] = v
+	return nil, false
+}
+
+// put sets a variable of the scope without exporting it.
+func (s *scope) put(name string, v any) {
+	for i, n := range s.names {
+		if n == name {
+			s.vals[i] = v
+			return
+		}
+	}
+	s.names = append(s.names, name)
+	s.vals = append(s.vals, v)
+}
+
+func (s *scope) set(name string, v any) {
+	s.put(name, v)
 	if s.top {
 		s.ctx.export(name, v)
 	}
@@ -82,7 +103,7 @@ func (r *renderer) lookup(s *scope, name string) (any, bool) {
 	for {
 		ctx := s.ctx
 		for ; s != nil; s = s.parent {
-			if v, ok := s.vars[name]; ok {
+			if v, ok := s.get(name); ok {
 				return v, true
 			}
 		}
@@ -108,7 +129,7 @@ func (r *renderer) lookup(s *scope, name string) (any, bool) {
 // step counts work and remembers the place for messages.
 func (r *renderer) step(e interface{ at() place }) {
 	r.current = e
-	if r.steps++; r.steps > maxSteps {
+	if r.steps++; r.steps > r.maxSteps {
 		fail("LimitExceeded", "the template takes too many steps")
 	}
 }

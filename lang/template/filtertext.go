@@ -417,7 +417,7 @@ func prettyPrint(v any) string {
 }
 
 func pretty(b *strings.Builder, v any, indent, allowance, level int) {
-	flat := prettyRepr(v)
+	flat := prettyRepr(v, level)
 	if len([]rune(flat)) <= prettyWidth-indent-allowance {
 		b.WriteString(flat)
 		return
@@ -427,7 +427,7 @@ func pretty(b *strings.Builder, v any, indent, allowance, level int) {
 		order := sortSafely(x.keys)
 		b.WriteByte('{')
 		for i, k := range order {
-			key := prettyRepr(k)
+			key := prettyRepr(k, level+1)
 			b.WriteString(key + ": ")
 			rest := 1
 			if i == len(order)-1 {
@@ -536,30 +536,31 @@ func spacedWords(s string) []string {
 }
 
 // prettyRepr is repr with sorted dictionaries.
-func prettyRepr(v any) string {
+func prettyRepr(v any, level int) string {
+	tooDeep(level)
 	switch x := v.(type) {
 	case *dict:
 		parts := make([]string, 0, len(x.keys))
 		for _, k := range sortSafely(x.keys) {
 			val, _ := x.get(k)
-			parts = append(parts, prettyRepr(k)+": "+prettyRepr(val))
+			parts = append(parts, prettyRepr(k, level+1)+": "+prettyRepr(val, level+1))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case *list:
-		return "[" + prettyList(x.items) + "]"
+		return "[" + prettyList(x.items, level+1) + "]"
 	case *tuple:
 		if len(x.items) == 1 {
-			return "(" + prettyRepr(x.items[0]) + ",)"
+			return "(" + prettyRepr(x.items[0], level+1) + ",)"
 		}
-		return "(" + prettyList(x.items) + ")"
+		return "(" + prettyList(x.items, level+1) + ")"
 	}
 	return repr(v)
 }
 
-func prettyList(items []any) string {
+func prettyList(items []any, level int) string {
 	parts := make([]string, len(items))
 	for i, item := range items {
-		parts[i] = prettyRepr(item)
+		parts[i] = prettyRepr(item, level)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -40,7 +40,6 @@ func (r *renderer) callMacro(m *macro, args callArgs) any {
 	params := m.stmt.params
 	inner := m.scope.inner()
 	inner.muted = false
-	inner.vars = make(map[string]any, len(params))
 	given := min(len(args.positional), len(params))
 	bound := make([]any, len(params))
 	copy(bound, args.positional[:given])
@@ -58,7 +57,7 @@ func (r *renderer) callMacro(m *macro, args callArgs) any {
 		if _, none := caller.(value.Null); !ok || none {
 			caller = &undefined{strict: r.strict, hint: "No caller defined", name: value.String("caller")}
 		}
-		inner.vars["caller"] = caller
+		inner.put("caller", caller)
 	}
 	switch {
 	case m.stmt.uses["kwargs"]:
@@ -66,7 +65,7 @@ func (r *renderer) callMacro(m *macro, args callArgs) any {
 		for i, n := range args.names {
 			d.set(value.String(n), args.named[i])
 		}
-		inner.vars["kwargs"] = d
+		inner.put("kwargs", d)
 	case len(args.names) > 0:
 		for _, n := range args.names {
 			if n == "caller" {
@@ -77,7 +76,7 @@ func (r *renderer) callMacro(m *macro, args callArgs) any {
 	}
 	switch {
 	case m.stmt.uses["varargs"]:
-		inner.vars["varargs"] = &tuple{append([]any(nil), args.positional[given:]...)}
+		inner.put("varargs", &tuple{append([]any(nil), args.positional[given:]...)})
 	case len(args.positional) > len(params):
 		typeError("macro %s takes not more than %d argument(s)", value.StringRepr(m.stmt.name), len(params))
 	}
@@ -86,11 +85,11 @@ func (r *renderer) callMacro(m *macro, args callArgs) any {
 	for i, p := range params {
 		switch {
 		case bound[i] != nil:
-			inner.vars[p] = bound[i]
+			inner.put(p, bound[i])
 		case i >= len(params)-len(m.stmt.defaults):
-			inner.vars[p] = r.eval(inner, m.stmt.defaults[i-len(params)+len(m.stmt.defaults)])
+			inner.put(p, r.eval(inner, m.stmt.defaults[i-len(params)+len(m.stmt.defaults)]))
 		default:
-			inner.vars[p] = &undefined{strict: r.strict, hint: "parameter " + value.StringRepr(p) + " was not provided", name: value.String(p)}
+			inner.put(p, &undefined{strict: r.strict, hint: "parameter " + value.StringRepr(p) + " was not provided", name: value.String(p)})
 		}
 	}
 	out := r.capture(func() { r.body(inner, m.stmt.body) })

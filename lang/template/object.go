@@ -580,8 +580,19 @@ func entries(v any) (keys, vals []any, ok bool) {
 	return nil, nil, false
 }
 
+// tooDeep stops at structures that are nested too deeply, such as a list that contains itself.
+func tooDeep(depth int) {
+	if depth > maxDepth {
+		fail("RecursionError", "maximum recursion depth exceeded in comparison")
+	}
+}
+
 // equal is Python's a == b.
-func equal(a, b any) bool {
+func equal(a, b any) bool { return equalAt(a, b, 0) }
+
+func equalAt(a, b any, depth int) bool {
+	tooDeep(depth)
+	inner := func(x, y any) bool { return equalAt(x, y, depth+1) }
 	if u, ok := a.(*undefined); ok {
 		if u.strict {
 			u.fail()
@@ -605,7 +616,7 @@ func equal(a, b any) bool {
 	}
 	if x, kind, ok := sequence(a); ok {
 		y, other, ok := sequence(b)
-		return ok && kind == other && slices.EqualFunc(x, y, equal)
+		return ok && kind == other && slices.EqualFunc(x, y, inner)
 	}
 	if keys, vals, ok := entries(a); ok {
 		_, others, ok := entries(b)
@@ -614,7 +625,7 @@ func equal(a, b any) bool {
 		}
 		for i, k := range keys {
 			v, ok := lookupKey(b, k)
-			if !ok || !equal(vals[i], v) {
+			if !ok || !inner(vals[i], v) {
 				return false
 			}
 		}
@@ -622,7 +633,7 @@ func equal(a, b any) bool {
 	}
 	if x, ok := a.(*rangeObject); ok {
 		y, ok := b.(*rangeObject)
-		return ok && slices.EqualFunc(itemsOf(x), itemsOf(y), equal)
+		return ok && slices.EqualFunc(itemsOf(x), itemsOf(y), inner)
 	}
 	if x, ok := a.(value.Value); ok {
 		y, ok := b.(value.Value)
@@ -651,7 +662,10 @@ func lookupKey(d, k any) (any, bool) {
 }
 
 // less is Python's a < b, for the operator op of the message.
-func less(a, b any, op string) bool {
+func less(a, b any, op string) bool { return lessAt(a, b, op, 0) }
+
+func lessAt(a, b any, op string, depth int) bool {
+	tooDeep(depth)
 	for _, v := range []any{a, b} {
 		if u, ok := v.(*undefined); ok {
 			u.fail()
@@ -671,8 +685,8 @@ func less(a, b any, op string) bool {
 	if x, kind, ok := sequence(a); ok {
 		if y, other, ok := sequence(b); ok && kind == other {
 			for i := range min(len(x), len(y)) {
-				if !equal(x[i], y[i]) {
-					return less(x[i], y[i], op)
+				if !equalAt(x[i], y[i], depth) {
+					return lessAt(x[i], y[i], op, depth+1)
 				}
 			}
 			return len(x) < len(y)

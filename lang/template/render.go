@@ -21,12 +21,13 @@ type renderer struct {
 	globals map[string]any
 	engine  *Engine
 
-	out     *strings.Builder
-	written int
-	steps   int
-	depth   int
-	current interface{ at() place }
-	running *parsed
+	out      *strings.Builder
+	written  int
+	steps    int
+	maxSteps int
+	depth    int
+	current  interface{ at() place }
+	running  *parsed
 }
 
 // maxOutput bounds the bytes that a rendering may write.
@@ -63,8 +64,8 @@ func (r *renderer) run(ctx *context) *scope {
 		r.running = t
 		r.addBlocks(ctx, t)
 		ctx.extended = nil
-		s = &scope{ctx: ctx, top: true, muted: true, escapes: r.escapes, vars: map[string]any{}}
-		s.vars["self"] = &selfObject{r: r, scope: s}
+		s = &scope{ctx: ctx, top: true, muted: true, escapes: r.escapes}
+		s.put("self", &selfObject{r: r, scope: s})
 		r.body(s, t.body)
 		if ctx.extended == nil {
 			break
@@ -360,9 +361,9 @@ func (r *renderer) renderBlock(s *scope, stack []block, depth int, around *scope
 	r.enter()
 	defer func() { r.depth-- }()
 	b := stack[depth]
-	inner := &scope{ctx: s.ctx, escapes: s.escapes, parent: around, vars: map[string]any{}}
-	inner.vars["super"] = r.super(s, stack, depth, around)
-	inner.vars["self"] = &selfObject{r: r, scope: s}
+	inner := &scope{ctx: s.ctx, escapes: s.escapes, parent: around}
+	inner.put("super", r.super(s, stack, depth, around))
+	inner.put("self", &selfObject{r: r, scope: s})
 	outer, extended := r.running, s.ctx.extended
 	r.running, s.ctx.extended = b.template, nil
 	r.body(inner, b.stmt.body)
@@ -404,11 +405,24 @@ type selfObject struct {
 func (o *selfObject) attribute(name string) (any, bool) {
 	stack, ok := o.scope.ctx.blocks[name]
 	if !ok {
-		return nil, false
+		return o.model(name)
 	}
 	return &function{name: name, call: func(callArgs) any {
 		return o.r.markupIf(o.scope, o.r.capture(func() { o.r.renderBlock(o.scope, stack, 0, nil) }))
 	}}, true
+}
+
+// model reads an attribute of the instance that self is in the model, for which Jinja2 would only have a fault.
+func (o *selfObject) model(name string) (any, bool) {
+	if o.scope.ctx.host == nil {
+		return nil, false
+	}
+	v, ok := o.scope.ctx.host("self")
+	i, isInstance := v.(value.Instance)
+	if !ok || !isInstance {
+		return nil, false
+	}
+	return o.r.instanceAttribute(i, name)
 }
 
 func (o *selfObject) text() string {

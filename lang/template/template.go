@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,6 +66,8 @@ type Options struct {
 	Variables *value.Dict
 	// Strict makes the use of an undefined variable a fault.
 	Strict bool
+	// MaxSteps bounds the expressions and statements that may be evaluated; zero means [DefaultMaxSteps].
+	MaxSteps int
 	// AutoEscape escapes what is printed for HTML.
 	AutoEscape bool
 }
@@ -73,6 +76,9 @@ type Options struct {
 func (e *Engine) RenderText(name string, o Options) (string, error) {
 	r := e.renderer()
 	r.strict = o.Strict
+	if o.MaxSteps > 0 {
+		r.maxSteps = o.MaxSteps
+	}
 	r.load = func(name string) (*parsed, error) {
 		source, ok, err := o.Load(name)
 		if err != nil || !ok {
@@ -160,7 +166,7 @@ func pluginCall(c value.Context, name string) (*function, bool) {
 		return nil, false
 	}
 	return &function{name: name, call: func(args callArgs) any {
-		given, err := pluginArguments(p, args)
+		given, err := pluginArguments(c, p, args)
 		check(err)
 		v, err := p.Call(c, given)
 		check(err)
@@ -172,8 +178,8 @@ func pluginCall(c value.Context, name string) (*function, bool) {
 }
 
 // pluginArguments puts the arguments of a call in the order of the plugin's parameters.
-func pluginArguments(p *value.Plugin, args callArgs) ([]value.Value, error) {
-	positional := args.positional
+func pluginArguments(c value.Context, p *value.Plugin, args callArgs) ([]value.Value, error) {
+	positional, total := args.positional, len(args.positional)
 	var out []value.Value
 	for _, param := range p.Params {
 		switch param.Kind {
@@ -214,6 +220,10 @@ func pluginArguments(p *value.Plugin, args callArgs) ([]value.Value, error) {
 			if err != nil {
 				return nil, err
 			}
+			if !accepts(c, param.Type, v) {
+				return nil, &Error{Class: "PluginTypeException", Message: fmt.Sprintf("Value %s for argument %s of plugin %s has incompatible type. Expected type: %s",
+					value.Repr(v), param.Name, p.Name, param.Type)}
+			}
 			out = append(out, v)
 		case param.Default != nil:
 			out = append(out, param.Default)
@@ -223,16 +233,67 @@ func pluginArguments(p *value.Plugin, args callArgs) ([]value.Value, error) {
 	}
 	switch {
 	case len(positional) > 0:
-		return nil, &Error{Class: "RuntimeException", Message: fmt.Sprintf("%s() takes %d positional arguments but %d were given", p.Name, len(p.Params), len(args.positional))}
+		return nil, &Error{Class: "RuntimeException", Message: fmt.Sprintf("%s() takes %d positional arguments but %d were given", p.Name, len(p.Params), total)}
 	case len(args.names) > 0:
 		return nil, &Error{Class: "RuntimeException", Message: fmt.Sprintf("%s() got an unexpected keyword argument: '%s'", p.Name, args.names[0])}
 	}
 	return out, nil
 }
 
+// accepts reports whether a parameter of type typ takes v.
+func accepts(c value.Context, typ string, v value.Value) bool {
+	if strings.Contains(typ, "|") && !strings.ContainsAny(typ, "()") {
+		for part := range strings.SplitSeq(typ, "|") {
+			if accepts(c, strings.TrimSpace(part), v) {
+				return true
+			}
+		}
+		return false
+	}
+	if inner, ok := strings.CutSuffix(typ, "?"); ok {
+		_, null := v.(value.Null)
+		return null || accepts(c, inner, v)
+	}
+	if inner, ok := strings.CutSuffix(typ, "[]"); ok {
+		l, isList := v.(*value.List)
+		return isList && !slices.ContainsFunc(l.Items, func(item value.Value) bool { return !accepts(c, inner, item) })
+	}
+	if _, unknown := v.(*value.Unknown); unknown {
+		return true
+	}
+	ok := false
+	switch typ {
+	case "any", "", "expression":
+		ok = true
+	case "string":
+		_, ok = v.(value.String)
+	case "bool":
+		_, ok = v.(value.Bool)
+	case "float":
+		_, ok = v.(value.Float)
+	case "int", "number":
+		switch v.(type) {
+		case value.Int, *value.BigInt, value.Bool:
+			ok = true
+		case value.Float:
+			ok = typ == "number"
+		}
+	case "list":
+		_, ok = v.(*value.List)
+	case "dict":
+		_, ok = v.(*value.Dict)
+	case "null":
+		_, ok = v.(value.Null)
+	default:
+		found, err := c.Validate(typ, v)
+		ok = !found || err == nil
+	}
+	return ok
+}
+
 // renderer prepares a rendering.
 func (e *Engine) renderer() *renderer {
-	r := &renderer{engine: e, out: &strings.Builder{}, current: textPlace}
+	r := &renderer{engine: e, out: &strings.Builder{}, current: textPlace, maxSteps: DefaultMaxSteps}
 	source := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // filler text, the same each time
 	r.random = func(n int) []byte {
 		b := make([]byte, n)
@@ -307,7 +368,12 @@ func native(v value.Value) any {
 }
 
 // toValue makes a value of an object.
-func toValue(v any) (value.Value, error) {
+func toValue(v any) (value.Value, error) { return toValueAt(v, 0) }
+
+func toValueAt(v any, depth int) (value.Value, error) {
+	if depth > maxDepth {
+		return nil, errors.New("Circular reference detected")
+	}
 	switch x := v.(type) {
 	case *late:
 		return x.v, nil
@@ -331,7 +397,7 @@ func toValue(v any) (value.Value, error) {
 					return nil, fmt.Errorf("keys must be str, int, float, bool or None, not %s", typeName(k))
 				}
 			}
-			item, err := toValue(x.vals[i])
+			item, err := toValueAt(x.vals[i], depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -342,7 +408,7 @@ func toValue(v any) (value.Value, error) {
 		items, _, _ := sequence(x)
 		l := &value.List{Items: make([]value.Value, 0, len(items))}
 		for _, item := range items {
-			i, err := toValue(item)
+			i, err := toValueAt(item, depth+1)
 			if err != nil {
 				return nil, err
 			}

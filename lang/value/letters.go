@@ -71,19 +71,23 @@ func lowerTail(s string, n int) string {
 
 // Title is Python's s.title(): every run of letters starts in title case and goes on in lower case.
 func Title(s string) string {
-	var b strings.Builder
-	cased := false
-	for _, r := range s {
-		letter := unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r)
-		switch {
-		case letter && cased:
-			b.WriteString(Lower(string(r)))
-		case letter:
-			b.WriteString(titleOf(string(r)))
-		default:
-			b.WriteRune(r)
+	var b, word strings.Builder
+	flush := func() {
+		if w := word.String(); w != "" {
+			_, n := utf8.DecodeRuneInString(w)
+			b.WriteString(titleOf(w[:n]))
+			b.WriteString(lowerTail(w, n))
 		}
-		cased = letter
+		word.Reset()
 	}
+	for _, r := range s {
+		if unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r) {
+			word.WriteRune(r)
+			continue
+		}
+		flush()
+		b.WriteRune(r)
+	}
+	flush()
 	return b.String()
 }
