@@ -291,7 +291,6 @@ func (s *Store) FinishDelivery(ctx context.Context, repository model.RepositoryN
 			return fmt.Errorf("delivery %s/%s: %w", repository, key, model.ErrNotFound)
 		}
 		tx.hint(model.TopicDelivery, model.EnvironmentID{}, string(repository)+"/"+key)
-		tx.hint(model.TopicReplay, model.EnvironmentID{}, string(repository)+"/"+key)
 		return nil
 	})
 }
@@ -340,8 +339,8 @@ func (s *Store) ReplayDelivery(ctx context.Context, repository model.RepositoryN
 			}
 			return fmt.Errorf("delivery %s/%s is still being worked on: %w", repository, key, model.ErrConflict)
 		}
-		tx.hint(model.TopicReplay, model.EnvironmentID{}, string(repository)+"/"+key)
 		tx.hint(model.TopicDelivery, model.EnvironmentID{}, string(repository)+"/"+key)
+		tx.hint(model.TopicReplay, model.EnvironmentID{}, string(repository)+"/"+key)
 		return nil
 	})
 }

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 // system is a running server of the real program with a git repository to push to.
 type system struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string
 	port string
 	bin  string
@@ -54,7 +54,7 @@ type system struct {
 	api  *api.Client
 }
 
-func newSystem(t *testing.T) *system {
+func newSystem(t testing.TB) *system {
 	t.Helper()
 	bin, err := binary()
 	if err != nil {
