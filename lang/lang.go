@@ -108,7 +108,7 @@ func compile(ctx context.Context, p Project, opts Options, now Clock) (*Result, 
 		*d, start = t.Sub(start), t
 	}
 	prog, ds, err := module.Load(ctx, p.FS, module.Options{
-		Main: p.Main, Builtin: std.Modules(standardNames(p.FS)), Sites: opts.Sites, Cache: opts.Cache,
+		Main: p.Main, Builtin: std.Modules(standardNames(p.FS, opts.Sites)), Sites: opts.Sites, Cache: opts.Cache,
 	})
 	lap(&c.res.Stats.Load)
 	if err != nil {
@@ -242,19 +242,33 @@ const (
 	maxModelLen = 16 << 20
 )
 
-// standardNames gathers the names of the module std that the models of a project mention: which extent of that module the
-// project needs depends on them. The result is a text with each of them once.
-func standardNames(fsys fs.FS) []byte {
+// standardNames gathers the names of the module std that the models of a project and of installed modules mention: which
+// extent of that module the project needs depends on them. The result is a text with each of them once.
+func standardNames(project fs.FS, sites []module.Site) []byte {
 	seen := map[string]bool{}
+	namesIn(project, ".", seen)
+	for _, s := range sites {
+		namesIn(s.FS, "inmanta_plugins", seen)
+	}
+	names := make([]string, 0, len(seen))
+	for name := range seen {
+		names = append(names, "std::"+name)
+	}
+	slices.Sort(names)
+	return []byte(strings.Join(names, " "))
+}
+
+// namesIn gathers names from the models in a tree.
+func namesIn(fsys fs.FS, root string, seen map[string]bool) {
 	n := 0
-	_ = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(fsys, root, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			if d != nil && d.IsDir() {
 				return fs.SkipDir
 			}
 			return nil //nolint:nilerr // what can not be read is reported when it is loaded
-		case d.IsDir() && name != "." && skipped(d.Name()):
+		case d.IsDir() && name != root && skipped(name):
 			return fs.SkipDir
 		case n > maxModels:
 			return fs.SkipAll
@@ -268,12 +282,6 @@ func standardNames(fsys fs.FS) []byte {
 		}
 		return nil
 	})
-	names := make([]string, 0, len(seen))
-	for name := range seen {
-		names = append(names, "std::"+name)
-	}
-	slices.Sort(names)
-	return []byte(strings.Join(names, " "))
 }
 
 // collectNames adds the identifiers behind std:: in a text.
@@ -296,7 +304,8 @@ func collectNames(text []byte, seen map[string]bool) {
 	}
 }
 
-// skipped reports whether a directory holds no models: version control, virtual environments, caches.
+// skipped reports whether a directory holds no models: version control, virtual environments, caches, the state of deployments.
 func skipped(name string) bool {
-	return strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__" || name == "data"
+	base := path.Base(name)
+	return strings.HasPrefix(base, ".") || base == "node_modules" || base == "__pycache__" || name == "data"
 }

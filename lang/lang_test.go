@@ -448,3 +448,21 @@ func TestPolicy(t *testing.T) {
 		t.Errorf("cycle: %s", ds)
 	}
 }
+
+// TestClassicNamesInInstalledModules holds that the resources of old models are there when only an installed module uses them.
+func TestClassicNamesInInstalledModules(t *testing.T) {
+	t.Parallel()
+	site := fstest.MapFS{
+		"inmanta_plugins/web/setup.cfg":      {Data: []byte("[metadata]\nname = inmanta-module-web\nversion = 1.0.0\nlicense = none\n")},
+		"inmanta_plugins/web/model/_init.cf": {Data: []byte("entity Page extends std::ConfigFile:\nend\nimplement Page using parents\n")},
+		"inmanta_plugins/web/__init__.py":    {Data: []byte("")},
+	}
+	const text = `
+import web
+p = web::Page(host=std::Host(name="h", os=std::linux), path="/etc/x", content="x")
+`
+	res := mustCompile(t, project("main.cf", text), lang.Options{Sites: []module.Site{{Name: "site", FS: site}}})
+	if len(res.State.Intents) != 1 {
+		t.Errorf("resources %v", res.State.Intents)
+	}
+}
