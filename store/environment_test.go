@@ -338,6 +338,10 @@ func TestRepositorySecretsAreSealed(t *testing.T) {
 		if _, err := other.Repository(t.Context(), "r"); !errors.Is(err, model.ErrUnavailable) {
 			t.Errorf("read with another key: %v, want unavailable", err)
 		}
+		l, err := other.Repositories(t.Context())
+		if err != nil || len(l) != 1 || l[0].Password != "" || !strings.Contains(l[0].LastError, "another master key") {
+			t.Errorf("listed with another key: %+v, %v, want it without secrets and with the reason", l, err)
+		}
 	})
 	t.Run("no key", func(t *testing.T) {
 		none := storetest.Open(t, url, func(c *store.Config) { c.MasterKey = nil })

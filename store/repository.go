@@ -47,7 +47,12 @@ func (s *Store) repositoriesOf(rows []sqlgen.Repository) ([]model.Repository, er
 	for i, row := range rows {
 		r, err := s.repositoryOf(row)
 		if err != nil {
-			return nil, err
+			// One that can not be opened must not hide the others.
+			s.log.Error("the secrets of a repository can not be read", "repository", row.Name, "error", err)
+			row.WebhookSecrets, row.Password, row.SshKey, row.SshKeyPassphrase, row.LastError = nil, nil, nil, nil, err.Error()
+			if r, err = s.repositoryOf(row); err != nil {
+				return nil, err
+			}
 		}
 		out[i] = r
 	}
@@ -177,7 +182,8 @@ func (s *Store) Repository(ctx context.Context, name model.RepositoryName) (mode
 	return s.repositoryOf(r)
 }
 
-// Repositories lists all repositories by name, with their secrets.
+// Repositories lists all repositories by name, with their secrets. One whose secrets can not be opened comes without any, and
+// with LastError saying why.
 func (s *Store) Repositories(ctx context.Context) ([]model.Repository, error) {
 	rows, err := s.read().ListRepositories(ctx)
 	if err != nil {

@@ -39,9 +39,11 @@ func (s *Store) ReserveVersion(ctx context.Context, env model.EnvironmentID) (nu
 }
 
 // StoreVersion stores an uploaded desired state under its Number (0: the next one) with its files, and releases it if release
-// is set. It returns the number. [model.ErrNotFound]: no such environment; [model.ErrConflict]: the number is in use;
-// [model.ErrInvalid]: the number was never reserved, a requirement is not in the state, a resource comes twice or its id is
-// malformed.
+// is set and no newer one is released. It returns the number. A file without content must be stored already.
+//
+// [model.ErrNotFound]: no such environment; [model.ErrConflict]: the number is or was in use; [model.ErrInvalid]: the number
+// was never reserved, a requirement is not in the state, a resource comes twice or its id is malformed, or a file is neither
+// stored nor given.
 func (s *Store) StoreVersion(ctx context.Context, state model.DesiredState, release bool, now time.Time) (number int, err error) {
 	err = s.InTx(ctx, func(tx *Tx) error {
 		row, err := tx.LockEnvironment(ctx, state.Environment.UUID)
@@ -126,12 +128,18 @@ func (s *Store) storeVersion(ctx context.Context, tx *Tx, e model.Environment, s
 		})
 	}
 	tx.hint(model.TopicVersionStored, e.ID, strconv.Itoa(number))
-	if release {
-		if err := tx.release(ctx, e.ID, number, now); err != nil {
-			return 0, err
-		}
+	if !release {
+		return number, nil
 	}
-	return number, nil
+	released, err := tx.LatestReleased(ctx, e.ID.UUID)
+	if err != nil {
+		return 0, err
+	}
+	if int(released) > number {
+		// The upload was overtaken: it is kept, as a candidate that will never be one.
+		return number, nil
+	}
+	return number, tx.release(ctx, e.ID, number, now)
 }
 
 // prepareVersion sorts intents, finds those that are blocked, and takes their fingerprints. It is where storing a large version
@@ -444,17 +452,8 @@ func (tx *Tx) writeVersion(ctx context.Context, v *newVersion, state model.Desir
 			return err
 		}
 	}
-	if len(state.Files) > 0 {
-		hashes, contents := make([]string, len(state.Files)), make([][]byte, len(state.Files))
-		for i, f := range state.Files {
-			hashes[i], contents[i] = f.Hash, f.Content
-			if contents[i] == nil {
-				contents[i] = []byte{}
-			}
-		}
-		if err := tx.InsertFiles(ctx, hashes, contents); err != nil {
-			return err
-		}
+	if err := tx.writeFiles(ctx, state.Files); err != nil {
+		return err
 	}
 	action := newID()
 	message := fmt.Sprintf("Successfully stored version %d", number)
@@ -466,6 +465,38 @@ func (tx *Tx) writeVersion(ctx context.Context, v *newVersion, state model.Desir
 	return tx.InsertActionLog(ctx, sqlgen.InsertActionLogParams{
 		Action: action, Level: string(model.LevelInfo), Message: message, Kwargs: []byte("{}"), LoggedAt: now,
 	})
+}
+
+// writeFiles stores the contents of a state and checks that those it only names are stored already.
+func (tx *Tx) writeFiles(ctx context.Context, files []model.File) error {
+	const empty = "da39a3ee5e6b4b0d3255bfef95601890afd80709" // the SHA-1 of nothing
+	var (
+		given, named []string
+		contents     [][]byte
+	)
+	for _, f := range files {
+		switch {
+		case f.Content != nil:
+			given, contents = append(given, f.Hash), append(contents, f.Content)
+		case f.Hash == empty:
+			given, contents = append(given, f.Hash), append(contents, []byte{})
+		default:
+			named = append(named, f.Hash)
+		}
+	}
+	if len(given) > 0 {
+		if err := tx.InsertFiles(ctx, given, contents); err != nil {
+			return err
+		}
+	}
+	missing, err := missingFiles(ctx, tx.Queries, named)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("files are neither stored nor given; upload them first: %s: %w", strings.Join(missing, ", "), model.ErrInvalid)
+	}
+	return nil
 }
 
 // ReleaseVersion releases a version. [model.ErrNotFound]; [model.ErrConflict]: it is released already, or a newer one is.
@@ -889,7 +920,15 @@ func (s *Store) AgentsOfVersion(ctx context.Context, env model.EnvironmentID, ve
 
 // MissingFiles returns those of the hashes that are not stored, in the order given.
 func (s *Store) MissingFiles(ctx context.Context, hashes []string) ([]string, error) {
-	stored, err := s.read().StoredFiles(ctx, hashes)
+	return missingFiles(ctx, s.read(), hashes)
+}
+
+func missingFiles(ctx context.Context, q *sqlgen.Queries, hashes []string) ([]string, error) {
+	missing := []string{}
+	if len(hashes) == 0 {
+		return missing, nil
+	}
+	stored, err := q.StoredFiles(ctx, hashes)
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -897,7 +936,6 @@ func (s *Store) MissingFiles(ctx context.Context, hashes []string) ([]string, er
 	for _, h := range stored {
 		have[h] = struct{}{}
 	}
-	missing := []string{}
 	for _, h := range hashes {
 		if _, ok := have[h]; !ok {
 			missing = append(missing, h)

@@ -286,6 +286,46 @@ func differences(a, b map[model.ResourceID]string) map[model.ResourceID]model.Di
 	return out
 }
 
+func TestOvertakenUploadIsKept(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	env := storetest.Environment(t, s).ID
+	slow, err := s.ReserveVersion(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := storetest.Version(t, s, env, true, storetest.Intents(t, "a=2")...)
+	state := storetest.State(env, storetest.Intents(t, "a=1")...)
+	state.Number = slow
+	if n, err := s.StoreVersion(t.Context(), state, true, storetest.Now()); err != nil || n != slow {
+		t.Fatalf("StoreVersion = %d, %v, want %d", n, err, slow)
+	}
+	if n, err := s.ReleasedVersion(t.Context(), env); err != nil || n != newer {
+		t.Errorf("released is %d, %v, want %d still", n, err, newer)
+	}
+	if v, err := s.Version(t.Context(), env, slow); err != nil || v.Released {
+		t.Errorf("the overtaken version = %+v, %v, want it stored and not released", v, err)
+	}
+}
+
+func TestFilesOfAVersion(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	env := storetest.Environment(t, s).ID
+	state := storetest.State(env, storetest.Intents(t, "a")...)
+	state.Files = []model.File{{Hash: "0a4d55a8d778e5022fab701977c5d840bbc486d0"}}
+	if _, err := s.StoreVersion(t.Context(), state, false, storetest.Now()); !errors.Is(err, model.ErrInvalid) {
+		t.Errorf("a file that is neither stored nor given: %v, want invalid", err)
+	}
+	given := state
+	given.Files = []model.File{{Hash: state.Files[0].Hash, Content: []byte("Hello World")}}
+	for _, st := range []model.DesiredState{given, state} {
+		if _, err := s.StoreVersion(t.Context(), st, false, storetest.Now()); err != nil {
+			t.Errorf("StoreVersion: %v", err)
+		}
+	}
+}
+
 // A number names one content for ever, also when that is gone: what a server remembers by number must stay right.
 func TestDeletedNumbersAreNotUsedAgain(t *testing.T) {
 	t.Parallel()
