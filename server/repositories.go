@@ -310,6 +310,8 @@ func journeyOf(j model.Journey, now time.Time) api.Journey {
 	switch {
 	case !j.ConvergedAt.IsZero():
 		to = j.ConvergedAt
+	case j.Phase == model.JourneyCandidate: // it waits for a person
+		to = j.StoredAt
 	case j.Phase == model.JourneyFailed || j.Phase == model.JourneySuperseded:
 		to = j.FinishedAt
 	}

@@ -370,6 +370,8 @@ func TestSecurity(t *testing.T) {
 	s := newTestServer(t, newFake(), func(c *Config) {
 		c.AllowedHosts = []string{"intendant.example.com"}
 		c.AllowOrigin = "https://console.example.com"
+		c.Webhooks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+		c.Agents = c.Webhooks
 	})
 	target := "/api/v2/environment_settings/auto_deploy?value=1"
 	for _, c := range []struct {
@@ -385,6 +387,8 @@ func TestSecurity(t *testing.T) {
 		{"a read from another site", "GET", "/api/v2/desiredstate", []string{"Sec-Fetch-Site: cross-site"}, 200},
 		{"a read that changes", "GET", "/api/v1/notify/" + testEnvironment.String(), []string{"Sec-Fetch-Site: cross-site"}, 403},
 		{"rebound name", "GET", "/api/v2/desiredstate", []string{"Host: evil.example.com:8888"}, 403},
+		{"a webhook through a tunnel", "POST", "/hooks/demo", []string{"Host: abc.tunnel.example.com"}, 204},
+		{"an agent through a proxy", "GET", "/api/v3/agent/session", []string{"Host: abc.tunnel.example.com"}, 204},
 		{"allowed name", "GET", "/api/v2/desiredstate", []string{"Host: Intendant.example.com"}, 200},
 		{"an address", "GET", "/api/v2/desiredstate", []string{"Host: 192.0.2.1:8888"}, 200},
 		{"an IPv6 address", "GET", "/api/v2/desiredstate", []string{"Host: [::1]:8888"}, 200},

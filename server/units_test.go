@@ -362,8 +362,8 @@ func TestValuesAreComparedAsText(t *testing.T) {
 		"": "", "null": "", "true": "True", "false": "False", "12345678901234567890": "12345678901234567890", `"a\nb"`: "a\nb",
 		`{"b":[1],"a":{}}`: "{\n    \"a\": {},\n    \"b\": [\n        1\n    ]\n}",
 	} {
-		if got := comparable(json.RawMessage(raw)); got != want {
-			t.Errorf("comparable(%s) = %q, want %q", raw, got, want)
+		if got := compareText(json.RawMessage(raw)); got != want {
+			t.Errorf("compareText(%s) = %q, want %q", raw, got, want)
 		}
 	}
 }

@@ -334,7 +334,7 @@ func versionDiffOf(d model.ResourceDiff) (api.ResourceDiff, error) {
 
 func attributeDiffOf(from, to json.RawMessage) api.AttributeDiff {
 	return api.AttributeDiff{
-		FromValue: orNull(from), ToValue: orNull(to), FromValueCompare: comparable(from), ToValueCompare: comparable(to),
+		FromValue: orNull(from), ToValue: orNull(to), FromValueCompare: compareText(from), ToValueCompare: compareText(to),
 	}
 }
 
@@ -345,8 +345,8 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// comparable is a value as text for a comparison by lines: nothing for null, indented JSON for lists and objects.
-func comparable(raw json.RawMessage) string {
+// compareText is a value as text for a comparison by lines: nothing for null, indented JSON for lists and objects.
+func compareText(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
 	}
