@@ -187,7 +187,7 @@ func (l *loop) run(ctx context.Context) (failed bool) {
 		l.log.Warn("the environment was taken over by another server, or the lease could not be renewed", "error", err)
 		return false
 	}
-	failed = err != nil && !stopped && !errors.Is(err, errNotSchedulable)
+	failed = err != nil && !stopped && !errors.Is(err, errNotSchedulable) && !errors.Is(err, errStale)
 	if failed {
 		l.log.Error("scheduling stopped; it begins again from the stored state", "error", err)
 	}
@@ -505,7 +505,7 @@ func (l *loop) act(ctx context.Context, p *plan) {
 				l.log.Debug("tasks could not be withdrawn", "error", err)
 			}
 		case engine.EnsureAgent:
-			l.ensure(ctx, f.Agents)
+			l.ensure(ctx)
 		case engine.SetTimer:
 			l.s.alarms.set(l.timer, f.At)
 		case engine.Announce:
@@ -535,14 +535,14 @@ func (l *loop) dispatch(ctx context.Context, task model.Task) {
 	}
 }
 
-// ensure has agents started. Starting a process takes time that the loop does not have; one request runs at once, and the
-// engine asks again for what is still missing.
-func (l *loop) ensure(ctx context.Context, names []model.AgentName) {
+// ensure has the agents started that are waited for. Starting a process takes time that the loop does not have; one request
+// runs at once, and the engine asks again for what is still missing.
+func (l *loop) ensure(ctx context.Context) {
 	l.s.alarms.set(l.recheck, time.Now().Add(agentRecheck))
 	if !l.ensuring.CompareAndSwap(false, true) {
 		return
 	}
-	names = l.state.AgentsWaitedFor()
+	names := l.state.AgentsWaitedFor()
 	l.tasks.Go(func() {
 		defer l.ensuring.Store(false)
 		if err := l.s.cfg.Dispatcher.EnsureAgents(ctx, l.env, names); err != nil && ctx.Err() == nil {

@@ -927,6 +927,146 @@ func TestUndeliverableTaskFails(t *testing.T) {
 	})
 }
 
+func TestUnansweredAgentIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, m *memory, store scheduler.Store) {
+		a := newAgents("x")
+		env := m.add(1, intent(t, "x", "a", `{}`))
+		s, stop := serve(t, store, a, nil)
+		defer stop()
+		within(time.Second)
+		// The session has gone, and the loop has not heard of it.
+		a.set(func() { a.up["x"] = false })
+		m.change(env, model.TopicVersionReleased, func(e *environment) { e.versions[2], e.released = []model.Intent{intent(t, "x", "a", `{"v":2}`)}, 2 })
+		within(time.Second)
+		m.read(env, func(e *environment) {
+			if len(e.lost) != 1 || len(e.open) != 0 || e.states[resource("x", "a")].Deploying {
+				t.Errorf("lost %v, open %v, state %+v: want the task taken back", e.lost, e.open, e.states)
+			}
+		})
+		x, err := s.Explain(t.Context(), env, resource("x", "a"))
+		if err != nil || x.Reasons[0].Code != engine.ReasonAgentDown {
+			t.Errorf("Explain = %+v, %v, want the agent down", x, err)
+		}
+		a.set(func() { a.up["x"] = true })
+		within(6 * time.Second)
+		if got := m.status(env, resource("x", "a")); got != model.StatusDeployed {
+			t.Errorf("status = %s, want deployed", got)
+		}
+		// Facts are asked for without a deploy.
+		if err := s.RefreshFacts(env, []model.ResourceID{resource("x", "a")}); err != nil {
+			t.Errorf("RefreshFacts = %v", err)
+		}
+		within(time.Second)
+		a.set(func() {
+			if last := a.tasks[len(a.tasks)-1]; last.Kind != model.TaskFacts {
+				t.Errorf("the last task is a %s, want facts", last.Kind)
+			}
+		})
+		stop()
+		a.wg.Wait()
+	})
+}
+
+func TestHaltWithdrawsTasks(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, m *memory, store scheduler.Store) {
+		a := newAgents("x")
+		a.hold = true
+		env := m.add(1, intent(t, "x", "a", `{}`))
+		s, stop := serve(t, store, a, nil)
+		defer stop()
+		within(time.Second)
+		m.change(env, model.TopicEnvironment, func(e *environment) { e.snap.Environment.Halted = true })
+		within(time.Second)
+		var task model.Task
+		a.set(func() {
+			if len(a.cancels) != 1 {
+				t.Fatalf("cancelled %v, want the task in flight", a.cancels)
+			}
+			task = a.held[0]
+			a.hold, a.held = false, nil
+		})
+		r := a.result(task)
+		r.Outcome = model.OutcomeCancelled
+		if err := s.Report(t.Context(), r); err != nil {
+			t.Errorf("Report = %v", err)
+		}
+		within(time.Minute)
+		if a.count() != 1 {
+			t.Error("a halted environment was given work")
+		}
+		m.change(env, model.TopicEnvironment, func(e *environment) { e.snap.Environment.Halted = false })
+		within(time.Second)
+		if got := m.status(env, resource("x", "a")); got != model.StatusDeployed {
+			t.Errorf("status = %s, want deployed", got)
+		}
+		stop()
+		a.wg.Wait()
+	})
+}
+
+func TestEnvironmentThatHasGoneBackIsLoadedAgain(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, m *memory, store scheduler.Store) {
+		a := newAgents("x")
+		env := m.add(1, intent(t, "x", "a", `{}`))
+		m.change(env, "", func(e *environment) {
+			e.versions[2], e.released = []model.Intent{intent(t, "x", "b", `{}`)}, 2
+			// An expression that only a newer server would take is off, and stops nothing.
+			e.snap.Settings.RepairInterval = "every full moon"
+		})
+		_, stop := serve(t, store, a, nil)
+		defer stop()
+		within(time.Second)
+		m.change(env, model.TopicVersionReleased, func(e *environment) {
+			e.released = 1
+			clear(e.states)
+		})
+		within(time.Second)
+		if got := m.status(env, resource("x", "a")); got != model.StatusDeployed {
+			t.Errorf("status = %s, want deployed", got)
+		}
+		stop()
+		a.wg.Wait()
+	})
+}
+
+func TestReportGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, m *memory, store scheduler.Store) {
+		a := newAgents("x")
+		a.hold = true
+		env := m.add(1, intent(t, "x", "a", `{}`))
+		s, stop := serve(t, store, a, nil)
+		defer stop()
+		within(time.Second)
+		m.mu.Lock()
+		m.fail = errors.New("the database is away")
+		m.mu.Unlock()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var task model.Task
+		a.set(func() { task = a.held[0] })
+		if err := s.Report(ctx, a.result(task)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Report = %v, want DeadlineExceeded", err)
+		}
+		m.mu.Lock()
+		m.fail = nil
+		m.mu.Unlock()
+		within(10 * time.Second)
+		// It was stored all the same, and may be sent again.
+		if err := s.Report(t.Context(), a.result(task)); err != nil {
+			t.Errorf("Report again = %v", err)
+		}
+		if got := m.status(env, resource("x", "a")); got != model.StatusDeployed {
+			t.Errorf("status = %s, want deployed", got)
+		}
+		stop()
+		a.wg.Wait()
+	})
+}
+
 func TestIdleEnvironmentsCostNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

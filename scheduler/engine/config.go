@@ -42,7 +42,7 @@ const (
 	DefaultAgentLostGrace = 30 * time.Second
 	DefaultDeadlineGrace  = 30 * time.Second
 	DefaultDryRunGrace    = 30 * time.Second
-	DefaultEnsureInterval = 30 * time.Second
+	DefaultEnsureInterval = 10 * time.Second
 	DefaultFairShare      = 16
 	DefaultRetryBase      = 10 * time.Second
 	DefaultTaskDeadline   = 15 * time.Minute

@@ -17,7 +17,7 @@ import (
 
 var (
 	simSeed  = flag.Uint64("sim.seed", 0, "run the simulator with this seed alone")
-	simRuns  = flag.Int("sim.runs", 60, "number of seeds that the simulator tries")
+	simRuns  = flag.Int("sim.runs", 30, "number of seeds that the simulator tries")
 	simSteps = flag.Int("sim.steps", 400, "events of one run of the simulator")
 )
 
