@@ -160,6 +160,12 @@ func (f *compileFlags) options() (lang.Options, error) {
 	if f.environment != "" {
 		opts.Inputs.Environment.ID = f.environment
 	}
+	if _, ok := opts.Inputs.Settings["now"]; !ok {
+		if opts.Inputs.Settings == nil {
+			opts.Inputs.Settings = map[string]string{}
+		}
+		opts.Inputs.Settings["now"] = time.Now().UTC().Format(time.RFC3339)
+	}
 	opts.Inputs.Env = os.LookupEnv
 	return opts, nil
 }

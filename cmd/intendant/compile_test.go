@@ -173,14 +173,15 @@ import std::testing
 r = std::testing::NullResource(name="r")
 std::print(std::getfact(r, "ip"))
 std::print(std::environment())
+std::print(std::timestamp())
 `)
 	inputs := filepath.Join(t.TempDir(), "inputs.json")
-	text := `{"environment": {"id": "e1", "name": "n"}, "facts": {"std::testing::NullResource[internal,name=r]/ip": "10.0.0.1"}, "seed": "s"}`
+	text := `{"environment": {"id": "e1", "name": "n"}, "settings": {"now": "2001-09-09T01:46:40Z"}, "facts": {"std::testing::NullResource[internal,name=r]/ip": "10.0.0.1"}, "seed": "s"}`
 	if err := os.WriteFile(inputs, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr, status := runCompile(t, dir, "--inputs", inputs, "-e", "e2")
-	if status != 0 || !strings.Contains(stdout, "10.0.0.1\n") || !strings.Contains(stdout, "e2\n") {
+	if status != 0 || !strings.Contains(stdout, "10.0.0.1\n") || !strings.Contains(stdout, "e2\n") || !strings.Contains(stdout, "1000000000\n") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 }
