@@ -85,9 +85,6 @@ type Result struct {
 	Source func(file string) ([]byte, bool)
 }
 
-// Clock measures how long phases take, for [Stats] only. Tests replace it.
-type Clock func() time.Time
-
 // Compile compiles a project. The diagnostics hold all faults and warnings; the result is never nil when err is nil. err is
 // set when the context is done or when the compiler itself is at fault.
 func Compile(ctx context.Context, p Project, opts Options) (*Result, diag.List, error) {
@@ -100,7 +97,8 @@ func ours(d diag.Diagnostic) bool {
 	return d.Severity == diag.Warning && strings.HasPrefix(d.Range.File, "{")
 }
 
-func compile(ctx context.Context, p Project, opts Options, now Clock) (*Result, diag.List, error) {
+// compile is [Compile] with a clock, which measures how long phases take and nothing else.
+func compile(ctx context.Context, p Project, opts Options, now func() time.Time) (*Result, diag.List, error) {
 	c := &compilation{opts: opts, res: &Result{Source: func(string) ([]byte, bool) { return nil, false }}}
 	start := now()
 	lap := func(d *time.Duration) {

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -333,8 +334,7 @@ func appendKey(b []byte, n int, name string, v value.Value) []byte {
 		b = append(b, '#')
 		return strconv.AppendInt(b, int64(x.serial), 10)
 	case *value.Unknown:
-		b = append(b, '?')
-		return appendPointer(b, x)
+		return fmt.Appendf(append(b, '?'), "%p", x)
 	}
 	return append(append(b, 'v'), value.IndexKey(name, v)...)
 }

@@ -155,14 +155,10 @@ func in(e *check.Binary, a, b value.Value) (value.Value, *check.Fault) {
 	if _, isUnknown := b.(*value.Unknown); isUnknown {
 		return nil, check.New("TypingException", e.Where(), "Operand two of 'in' can only be a list or dict (%s)", value.Str(b))
 	}
-	if d, isDict := b.(*value.Dict); isDict {
+	if _, isDict := b.(*value.Dict); isDict {
 		switch a.(type) {
 		case *value.List, *value.Dict:
 			return nil, check.New("TypeError", e.Where(), "unhashable type: '%s'", value.TypeName(a))
-		case value.String:
-		default:
-			_ = d
-			return value.Bool(false), nil
 		}
 	}
 	found, unknown, err := value.In(a, b)

@@ -7,8 +7,6 @@ import (
 	"github.com/intendant/intendant/lang/value"
 )
 
-func appendPointer(b []byte, v any) []byte { return fmt.Appendf(b, "%p", v) }
-
 // validateAttr checks a value for an attribute. Plain attributes take references as well.
 func (m *machine) validateAttr(a *check.Attribute, v value.Value) *check.Fault {
 	if a.Relation {
