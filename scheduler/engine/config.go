@@ -39,7 +39,7 @@ type Config struct {
 
 // The defaults of Config.
 const (
-	DefaultAgentLostGrace = 30 * time.Second
+	DefaultAgentLostGrace = 15 * time.Second
 	DefaultDeadlineGrace  = 30 * time.Second
 	DefaultDryRunGrace    = 30 * time.Second
 	DefaultEnsureInterval = 10 * time.Second
