@@ -14,9 +14,9 @@ import { ServerPage } from '../features/server/page';
 import { SettingsPage } from '../features/settings/page';
 import { VersionPage, versionSearch } from '../features/versions/detail';
 import { VersionsPage } from '../features/versions/page';
-import { NotFound, Shell } from './shell';
+import { Broken, NotFound, Shell } from './shell';
 
-const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: Broken });
 const index = createRoute({ getParentRoute: () => root, path: '/', beforeLoad: () => { throw redirect({ to: '/environments' }); } }); // prettier-ignore
 const environments = createRoute({ getParentRoute: () => root, path: '/environments', component: EnvironmentsPage });
 const repositories = createRoute({ getParentRoute: () => root, path: '/repositories', component: RepositoriesPage });

@@ -7,7 +7,7 @@ import { useServerEvents } from '../api/events';
 import type { EnvironmentDetails, Notification } from '../api/types';
 import { text } from '../i18n/en';
 import { Icon } from '../ui/icons';
-import { Empty } from '../ui/layout';
+import { Empty, Notice } from '../ui/layout';
 
 const themeKey = 'intendant.theme';
 
@@ -177,6 +177,19 @@ export function Shell(): ReactElement {
         <Outlet />
       </main>
     </div>
+  );
+}
+
+/** What is shown when a page has a fault of its own: the rest of the console goes on. */
+export function Broken({ error }: { error: unknown }): ReactElement {
+  return (
+    <main className="main">
+      <Notice tone="bad">
+        <b>{text.app.broken}</b>
+        <p className="value">{error instanceof Error ? error.message : String(error)}</p>
+        <a href="/console/">{text.app.toStart}</a>
+      </Notice>
+    </main>
   );
 }
 

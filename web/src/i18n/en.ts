@@ -10,6 +10,7 @@ export const text = {
     live: 'Live',
     offline: 'Reconnecting …',
     notFound: 'There is no such page',
+    broken: 'This page has a fault',
     toStart: 'To the environments',
   },
   nav: {

@@ -3,11 +3,12 @@ import type { ReactElement } from 'react';
 import { text } from '../i18n/en';
 import { Scroll } from './layout';
 
-/** A JSON value as people read it: text as it is, flat lists in a line, structures indented. */
+/** A JSON value as people read it: text as it is, lists of texts line by line, structures indented. */
 export function showValue(v: unknown): string {
   if (v === null || v === undefined) return '—';
   if (v === '') return '""';
   if (typeof v === 'string') return v;
+  if (Array.isArray(v) && v.length > 0 && v.every((x) => typeof x === 'string')) return v.join('\n');
   const short = JSON.stringify(v);
   return short.length <= 60 ? short : JSON.stringify(v, null, 2);
 }

@@ -65,7 +65,7 @@ function DiagnosticView({ d }: { d: Diagnostic }): ReactElement {
         <span className="muted small mono">{d.code}</span>
       </div>
       <p className="value">{d.message}</p>
-      {d.hint && <p className="muted">{d.hint}</p>}
+      {d.hint && <p className="muted">{sentence(d.hint)}</p>}
       <Excerpt d={d} />
       {d.related.length > 0 && (
         <div className="muted small">
@@ -98,7 +98,7 @@ function Stages({ c }: { c: CompileAnalysis }): ReactElement {
                 <Took from={s.started} to={s.completed} />
               </span>
             </summary>
-            <div className="stack tight below">
+            <div className="stack tight">
               {s.command !== '' && <code className="value muted">{s.command}</code>}
               {output === '' ? (
                 <span className="muted small">{text.compiles.noOutput}</span>

@@ -120,7 +120,7 @@ export function JourneyRow({ journey: j, environment }: { journey: Journey; envi
       )}
       {compile === 'bad' && (
         <Notice tone="bad">
-          <span className="value">{j.error === '' ? text.journey.compileFailed : j.error}</span>{' '}
+          {j.error === '' ? text.journey.compileFailed : <span className="value">{j.error}</span>}{' '}
           <Link to="/environments/$environment/compiles/$id" params={{ ...params, id: j.compile_id }}>
             {text.journey.toReport}
           </Link>

@@ -35,10 +35,10 @@ const statuses = [
 ];
 
 const columns = [
-  { id: 'resource_type', title: text.resources.type },
-  { id: 'agent', title: text.resources.agent },
-  { id: 'resource_id_value', title: text.resources.value },
-  { id: 'status', title: text.resources.status },
+  { id: 'resource_type', title: text.resources.type, narrow: false },
+  { id: 'agent', title: text.resources.agent, narrow: false },
+  { id: 'resource_id_value', title: text.resources.value, narrow: true },
+  { id: 'status', title: text.resources.status, narrow: true },
 ];
 
 /** A filter that waits until the typing pauses. */
@@ -126,7 +126,11 @@ export function ResourcesPage(): ReactElement {
                             const asc = sorted === `${c.id}.asc`;
                             const mine = sorted.startsWith(`${c.id}.`);
                             return (
-                              <th key={c.id} aria-sort={mine ? (asc ? 'ascending' : 'descending') : 'none'}>
+                              <th
+                                key={c.id}
+                                className={c.narrow ? undefined : 'hide-narrow'}
+                                aria-sort={mine ? (asc ? 'ascending' : 'descending') : 'none'}
+                              >
                                 <button
                                   type="button"
                                   onClick={() => change({ sort: `${c.id}.${asc ? 'desc' : 'asc'}` })}
@@ -142,8 +146,8 @@ export function ResourcesPage(): ReactElement {
                       <tbody>
                         {page.data.map((r) => (
                           <tr key={r.resource_id}>
-                            <td className="mono nowrap">{r.id_details.resource_type}</td>
-                            <td className="truncate agent" title={r.id_details.agent}>
+                            <td className="mono nowrap hide-narrow">{r.id_details.resource_type}</td>
+                            <td className="truncate agent hide-narrow" title={r.id_details.agent}>
                               {r.id_details.agent}
                             </td>
                             <td style={{ overflowWrap: 'anywhere', minWidth: 160 }}>
@@ -153,6 +157,9 @@ export function ResourcesPage(): ReactElement {
                               >
                                 {r.id_details.resource_id_value}
                               </Link>
+                              <div className="only-narrow muted small">
+                                {r.id_details.resource_type} · {r.id_details.agent}
+                              </div>
                             </td>
                             <td>
                               <StatusChip status={r.status} />

@@ -17,9 +17,15 @@ function plain(v: unknown): string {
   return typeof v === 'string' ? v : JSON.stringify(v ?? '');
 }
 
+/** The values a setting may have, none when it is free. Servers say null for none. */
+function choicesOf(d: { allowed_values: readonly string[] | null }): readonly string[] {
+  return d.allowed_values ?? [];
+}
+
 function Setting(props: { environment: string; d: Definition; value: unknown }): ReactElement {
   const { environment, d } = props;
   const client = useQueryClient();
+  const choices = choicesOf(d);
   const isSet = props.value !== undefined;
   const value = isSet ? props.value : d.default;
   const [draft, setDraft] = useState(plain(value));
@@ -51,7 +57,7 @@ function Setting(props: { environment: string; d: Definition; value: unknown }):
             disabled={save.isPending || d.protected}
             onChange={(e) => save.mutate(e.target.checked)}
           />
-        ) : d.allowed_values.length > 0 ? (
+        ) : choices.length > 0 ? (
           <select
             id={d.name}
             className="setting"
@@ -59,7 +65,7 @@ function Setting(props: { environment: string; d: Definition; value: unknown }):
             disabled={save.isPending || d.protected}
             onChange={(e) => save.mutate(e.target.value)}
           >
-            {d.allowed_values.map((v) => (
+            {choices.map((v) => (
               <option key={v}>{v}</option>
             ))}
           </select>

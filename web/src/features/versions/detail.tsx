@@ -41,7 +41,7 @@ function DiffList({
   return (
     <>
       {diff.map((d) => (
-        <details key={d.resource_id} className="journey" open={diff.length <= 12}>
+        <details key={d.resource_id} className="journey" open={diff.length <= 12 && d.status === 'modified'}>
           <summary>
             <StatusChip status={d.status} />
             <Link
@@ -190,7 +190,7 @@ export function VersionPage(): ReactElement {
           bare
           actions={
             others.length > 0 && (
-              <label className="row small">
+              <label className="row small nowrap">
                 {text.versions.compare}
                 <select
                   value={from}
