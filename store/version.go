@@ -128,6 +128,9 @@ func (s *Store) storeVersion(ctx context.Context, tx *Tx, e model.Environment, s
 		})
 	}
 	tx.hint(model.TopicVersionStored, e.ID, strconv.Itoa(number))
+	if len(v.put) >= manyChanges {
+		tx.onCommit = append(tx.onCommit, func() { s.refreshStatistics(ctx) })
+	}
 	if !release {
 		return number, nil
 	}
@@ -140,6 +143,17 @@ func (s *Store) storeVersion(ctx context.Context, tx *Tx, e model.Environment, s
 		return number, nil
 	}
 	return number, tx.release(ctx, e.ID, number, now)
+}
+
+// manyChanges is from how many changes on the planner is told at once that the tables have grown.
+const manyChanges = 10_000
+
+// refreshStatistics lets the planner know what a large version has brought. The database would find out by itself some minutes
+// later, and until then read large versions row by row.
+func (s *Store) refreshStatistics(ctx context.Context) {
+	if _, err := s.pool.Exec(ctx, "ANALYZE resource_interval, resource_body, resource_state"); err != nil {
+		s.log.Debug("refreshing the statistics after a large version", "error", err)
+	}
 }
 
 // prepareVersion sorts intents, finds those that are blocked, and takes their fingerprints. It is where storing a large version
@@ -877,22 +891,15 @@ func (s *Store) VersionResource(ctx context.Context, env model.EnvironmentID, nu
 
 // VersionUnknowns lists the unknown inputs of a version by resource and name.
 func (s *Store) VersionUnknowns(ctx context.Context, env model.EnvironmentID, number int) ([]model.UnknownParameter, error) {
-	var out []model.UnknownParameter
-	err := s.inSnapshot(ctx, func(tx *Tx) error {
-		if err := tx.versionMustExist(ctx, env, number); err != nil {
-			return err
-		}
-		rows, err := tx.Queries.VersionUnknowns(ctx, env.UUID, int32Of(number))
-		if err != nil {
-			return err
-		}
-		out = make([]model.UnknownParameter, len(rows))
-		for i, r := range rows {
-			out[i] = model.UnknownParameter{Name: r.Name, Resource: r.ResourceID, Source: r.Source}
-		}
-		return nil
-	})
-	return out, err
+	rows, err := s.read().VersionUnknowns(ctx, env.UUID, int32Of(number))
+	if err != nil {
+		return nil, classify(err)
+	}
+	out := make([]model.UnknownParameter, len(rows))
+	for i, r := range rows {
+		out[i] = model.UnknownParameter{Name: r.Name, Resource: r.ResourceID, Source: r.Source}
+	}
+	return out, nil
 }
 
 // ReleasedVersion returns the newest released version of an environment, 0 when there is none, or [model.ErrNotFound].
@@ -907,15 +914,8 @@ func (s *Store) ReleasedVersion(ctx context.Context, env model.EnvironmentID) (i
 
 // AgentsOfVersion lists the names of the agents that the resources of a version belong to, sorted.
 func (s *Store) AgentsOfVersion(ctx context.Context, env model.EnvironmentID, version int) ([]model.AgentName, error) {
-	var names []string
-	err := s.inSnapshot(ctx, func(tx *Tx) (err error) {
-		if err := tx.versionMustExist(ctx, env, version); err != nil {
-			return err
-		}
-		names, err = tx.Queries.AgentsOfVersion(ctx, env.UUID, int32Of(version))
-		return err
-	})
-	return strs[model.AgentName](names), err
+	names, err := s.read().AgentsOfVersion(ctx, env.UUID, int32Of(version))
+	return strs[model.AgentName](names), classify(err)
 }
 
 // MissingFiles returns those of the hashes that are not stored, in the order given.
