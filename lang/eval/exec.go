@@ -43,21 +43,21 @@ func (m *machine) emit(st check.Stmt, sc *scope) *check.Fault {
 		m.start(u)
 	case *check.SetAttr:
 		u := m.unit(opTarget, s.Layout, sc)
-		u.st = s
+		u.x = s
 		if f := m.prepare(s.X, sc, u); f != nil {
 			return f
 		}
 		m.start(u)
 	case *check.ExprStmt:
 		u := m.unit(opStmt, s.Layout, sc)
-		u.st = s
+		u.x = s
 		if f := m.prepare(s.X, sc, u); f != nil {
 			return f
 		}
 		m.start(u)
 	case *check.If:
 		u := m.unit(opStmt, s.Layout, sc)
-		u.st = s
+		u.x = s
 		ps, f := m.schedulePromises(s.Promises, sc)
 		if f != nil {
 			return f
@@ -71,7 +71,7 @@ func (m *machine) emit(st check.Stmt, sc *scope) *check.Fault {
 		m.start(u)
 	case *check.For:
 		u := m.unit(opStmt, s.Layout, sc)
-		u.st, u.x = s, s.Iter
+		u.x = s
 		ps, f := m.schedulePromises(s.Promises, sc)
 		if f != nil {
 			return f
@@ -185,10 +185,10 @@ func (m *machine) run1(u *unit) *check.Fault {
 		}
 	case opStmt:
 		if f := m.runStmt(u); f != nil {
-			return f.By(u.st.Where(), false)
+			return f.By(u.x.Where(), false)
 		}
 	case opTarget:
-		s, _ := u.st.(*check.SetAttr)
+		s, _ := u.x.(*check.SetAttr)
 		if f := m.runTarget(u, s); f != nil {
 			return f.By(s.Where(), true)
 		}
@@ -284,7 +284,7 @@ func (m *machine) runStmt(u *unit) *check.Fault {
 	if f := m.values(u); f != nil {
 		return f
 	}
-	switch s := u.st.(type) {
+	switch s := u.x.(type) {
 	case *check.ExprStmt:
 		_, f := m.eval(u, s.X)
 		return f
@@ -371,7 +371,7 @@ func noAttribute(i *Instance, name string) *check.Fault {
 // assignAttr schedules the assignment of a value to an attribute; relations take the elements of lists as they come.
 func (m *machine) assignAttr(i *Instance, name string, target *variable, x check.Expr, layout int, sc *scope, by *check.Loc) *check.Fault {
 	h := m.unit(opAttr, layout, sc)
-	h.x, h.by, h.inst, h.target = x, by, i, target
+	h.x, h.by, h.target = x, by, target
 	var f *check.Fault
 	if target.kind == manyVar {
 		f = m.prepareGradual(x, sc, h, &attrCollector{by: by, inst: i, name: name, target: target})
@@ -404,7 +404,7 @@ func (m *machine) runAttr(u *unit) *check.Fault {
 	default:
 		f.By(u.by, false)
 	}
-	return attributeFault(u.by, u.inst, u.target.name(), f)
+	return attributeFault(u.by, u.target.owner, u.target.name(), f)
 }
 
 func (m *machine) runItem(u *unit) *check.Fault {
@@ -491,12 +491,6 @@ func (m *machine) runHook(u *unit) *check.Fault {
 	if f != nil {
 		return f.Force(at)
 	}
-	if v == nil { // the instance itself, as x.self
-		if u.op == opRead {
-			m.deliver(u.to, u.slot, u.inst)
-		}
-		return nil
-	}
 	switch u.op {
 	case opRead:
 		f = m.connect(u.to, u.slot, v, at)
@@ -552,8 +546,7 @@ func (m *machine) hooked(u *unit, x check.Expr, name string, cache *check.SlotCa
 	}
 	if !ok {
 		if name == "self" {
-			u.inst = i
-			return nil, nil
+			return &variable{done: true, val: i, at: i.place()}, nil
 		}
 		return nil, noAttribute(i, name)
 	}
@@ -621,7 +614,7 @@ func (m *machine) emitImplements(i *Instance) *check.Fault {
 			continue
 		}
 		u := m.unit(opImplement, im.Layout, &i.root)
-		u.x, u.aux, u.inst = im.When, im, i
+		u.x, u.aux = im.When, im
 		if f := m.prepare(im.When, &i.root, u); f != nil {
 			if f.Class == "NotFoundException" {
 				f.By(&im.At, true)
@@ -647,7 +640,7 @@ func (m *machine) runImplement(u *unit, im *check.Implement) *check.Fault {
 		return nil
 	case value.Bool:
 		if b {
-			return m.implement(u.inst, im)
+			return m.implement(u.sc.inst, im)
 		}
 		return nil
 	}
@@ -670,10 +663,7 @@ func (m *machine) implement(i *Instance, im *check.Implement) *check.Fault {
 
 // where is the place of the statement that a unit belongs to.
 func (u *unit) where() *check.Loc {
-	switch {
-	case u.st != nil:
-		return u.st.Where()
-	case u.by != nil:
+	if u.by != nil && u.op != opStmt && u.op != opTarget {
 		return u.by
 	}
 	return u.expression()
@@ -681,11 +671,8 @@ func (u *unit) where() *check.Loc {
 
 // expression is the place of what the unit computes.
 func (u *unit) expression() *check.Loc {
-	switch {
-	case u.x != nil:
+	if u.x != nil {
 		return u.x.Where()
-	case u.st != nil:
-		return u.st.Where()
 	}
 	switch a := u.aux.(type) {
 	case *check.Implement:

@@ -122,7 +122,7 @@ func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
 	for k, a := range e.All {
 		v := &i.slots[k]
 		if a.Name == "self" { // the instance itself goes before an attribute of that name
-			v.done, v.val, v.at = true, i, at
+			v.done, v.val, v.at, v.owner = true, i, at, i
 			if a.Kind() == check.Many {
 				many--
 			}

@@ -54,17 +54,16 @@ type unit struct {
 
 	frame []entry
 	sc    *scope
-	x     check.Expr
-	st    check.Stmt
-	to    *unit
+	// x is the expression that the unit computes, or the statement that it runs.
+	x  check.Expr
+	to *unit
 	// target is the variable that gets the result.
 	target *variable
 	// coll takes the result of x, value by value.
 	coll collector
 	// by is the statement that reports faults.
-	by   *check.Loc
-	inst *Instance
-	aux  any
+	by  *check.Loc
+	aux any
 
 	prev, next *unit // all unfinished units, in order of creation
 }
