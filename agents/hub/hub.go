@@ -71,8 +71,8 @@ type Hub struct {
 	events  *queue[func()]
 	saves   *saver
 	metrics *metrics
-	// stop is closed when Run ends: connections close.
-	stop chan struct{}
+	// ready is closed when Run takes sessions, stop when it ends: connections close.
+	ready, stop chan struct{}
 	// conns waits for connections, lanes for results that are being stored, children for processes.
 	conns, lanes, children sync.WaitGroup
 	// laneCtx is the context under which results are stored; it ends some time after Run's does.
@@ -157,7 +157,7 @@ func New(cfg Config) (*Hub, error) {
 		}
 	}
 	h := &Hub{
-		cfg: cfg, log: cfg.Logger, events: newQueue[func()](), stop: make(chan struct{}), desired: make(chan struct{}, 1),
+		cfg: cfg, log: cfg.Logger, events: newQueue[func()](), ready: make(chan struct{}), stop: make(chan struct{}), desired: make(chan struct{}, 1),
 		sink: cfg.Sink, envs: map[model.EnvironmentID]*environment{}, sessions: map[string]*session{},
 	}
 	h.saves = newSaver(cfg.Registry, cfg.Logger)
@@ -176,6 +176,9 @@ func (h *Hub) SetSink(s Sink) {
 	defer h.mu.Unlock()
 	h.sink = s
 }
+
+// Ready returns a channel that is closed once Run takes sessions.
+func (h *Hub) Ready() <-chan struct{} { return h.ready }
 
 // Run works until ctx ends: it takes sessions, keeps the server's own agent processes running, and tells the sink what
 // happens. It then closes all sessions, stops the processes, and returns when all that has ended.
@@ -207,6 +210,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		}
 	}
 	h.mu.Unlock()
+	close(h.ready)
 
 	<-ctx.Done()
 	h.shutDown(inner, cancelLanes)

@@ -95,6 +95,11 @@ func (s *Server) Start(t testing.TB, address string, configure ...func(*hub.Conf
 	ended := make(chan error, 1)
 	go func() { ended <- h.Run(ctx) }()
 	var once sync.Once
+	select {
+	case <-h.Ready():
+	case err := <-ended:
+		t.Fatalf("Hub.Run() = %v", err)
+	}
 	s.Hub, s.URL = h, web.URL
 	s.stop = func() {
 		once.Do(func() {
