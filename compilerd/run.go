@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/model"
 )
 
@@ -55,11 +56,25 @@ func (r *run) end(ctx context.Context, state *model.DesiredState, err error) mod
 	case errors.Is(context.Cause(ctx), errCancelled):
 		r.report.Status, r.report.Error = model.CompileCancelled, errCancelled.Error()
 	case errors.Is(err, errModel):
-		r.report.Status = model.CompileFailed
+		r.report.Status, r.report.Error = model.CompileFailed, firstFault(r.report.Diagnostics)
 	default:
 		r.report.Status, r.report.Error = model.CompileFailed, oneLine(err.Error())
 	}
 	return model.CompileOutcome{Report: r.report}
+}
+
+// firstFault is the first error with its place, for lists and notifications.
+func firstFault(ds []diag.Diagnostic) string {
+	for _, d := range ds {
+		if d.Severity != diag.Error {
+			continue
+		}
+		if d.Range.File == "" {
+			return oneLine(d.Message)
+		}
+		return oneLine(fmt.Sprintf("%s:%d: %s", d.Range.File, d.Range.Start.Line, d.Message))
+	}
+	return oneLine(errModel.Error())
 }
 
 func oneLine(s string) string {

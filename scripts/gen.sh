@@ -7,5 +7,6 @@ sqlc=bin/tools/sqlc
 [ -x "$sqlc" ] || GOBIN="$PWD/bin/tools" go install "github.com/sqlc-dev/sqlc/cmd/sqlc@$version"
 "$sqlc" generate
 go generate ./...
+go run ./cmd/intendant config --reference >docs/operations/configuration.md
 make --no-print-directory web
 (cd web && npm run --silent gen)

@@ -327,20 +327,22 @@ func TestExplainerIsAskedFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		explainer server.Explainer
+		resource  string
 		want      string
 		failure   bool
 	}{
-		"the scheduler knows":   {explainer{}, "it is night", false},
-		"it runs elsewhere":     {explainer{model.ErrUnavailable}, "The resource is available: agent web is not connected.", false},
-		"it is not managed":     {explainer{model.ErrNotFound}, "", true},
-		"there is no scheduler": {nil, "The resource is available: agent web is not connected.", false},
+		"the scheduler knows":   {explainer{}, "fs::File[web,path=/a]", "it is night", false},
+		"it runs elsewhere":     {explainer{model.ErrUnavailable}, "fs::File[web,path=/a]", "The resource is available: agent web is not connected.", false},
+		"it is only stored":     {explainer{model.ErrNotFound}, "fs::File[web,path=/a]", "The resource is available: agent web is not connected.", false},
+		"nobody knows it":       {explainer{model.ErrNotFound}, "fs::File[web,path=/nowhere]", "", true},
+		"there is no scheduler": {nil, "fs::File[web,path=/a]", "The resource is available: agent web is not connected.", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, func(cfg *server.Config) { cfg.Explainer = c.explainer })
 			e := b.inEnvironment()
 			storetest.Version(t, b.store, e.ID, true, storetest.Intents(t, "a=1")...)
-			x, err := b.client().Explain(t.Context(), "fs::File[web,path=/a]")
+			x, err := b.client().Explain(t.Context(), c.resource)
 			if (err != nil) != c.failure || x.Summary != c.want {
 				t.Errorf("Explain = %q, %v; want %q", x.Summary, err, c.want)
 			}

@@ -514,7 +514,8 @@ func (s *Server) explain(ctx context.Context, c *call, a resourceArgs) (api.Expl
 func (s *Server) explanation(ctx context.Context, c *call, id model.ResourceID) (model.Explanation, error) {
 	if s.config.Explainer != nil {
 		x, err := s.config.Explainer.Explain(ctx, c.env(), id)
-		if err == nil || !errors.Is(err, model.ErrUnavailable) {
+		// A resource that the scheduler does not manage, an orphan, is still known to the store.
+		if err == nil || !errors.Is(err, model.ErrUnavailable) && !errors.Is(err, model.ErrNotFound) {
 			return x, err
 		}
 	}

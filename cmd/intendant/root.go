@@ -115,6 +115,7 @@ func usageErrors(cmd *cobra.Command) {
 	cmd.Args = func(c *cobra.Command, args []string) error {
 		if c.HasAvailableSubCommands() && len(args) > 0 && c.Run == nil {
 			text := fmt.Sprintf("unknown command %q for %q", args[0], c.CommandPath())
+			c.SuggestionsMinimumDistance = 2
 			if like := c.SuggestionsFor(args[0]); len(like) > 0 {
 				text += "; did you mean " + strings.Join(like, " or ") + "?"
 			}
@@ -155,10 +156,14 @@ func buildVersion() string {
 
 // newConfigCommand prints the settings in force.
 func newConfigCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
+	var reference bool
+	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Print the settings in force and where each came from",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if reference {
+				return printReference(cmd.OutOrStdout())
+			}
 			c, err := g.load(nil)
 			if err != nil {
 				return err
@@ -166,6 +171,38 @@ func newConfigCommand(g *globals) *cobra.Command {
 			return printConfig(cmd.OutOrStdout(), c)
 		},
 	}
+	cmd.Flags().BoolVar(&reference, "reference", false, "print all options with their defaults as a Markdown page instead")
+	return cmd
+}
+
+// printReference writes docs/operations/configuration.md, which a test holds true.
+func printReference(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(`# Configuration
+
+Settings come, from weakest to strongest, from: the defaults below; ` + "`/etc/intendant/intendant.cfg`" + `; the files ` + "`/etc/intendant/intendant.d/*.cfg`" + `
+in order; ` + "`~/.intendant.cfg`; `.inmanta` and `.intendant`" + ` in the working directory; the file given with ` + "`-c`" + `; environment variables
+` + "`INMANTA_<SECTION>_<OPTION>` and `INTENDANT_<SECTION>_<OPTION>`" + `; flags. The reference's own places (` + "`/etc/inmanta`, `~/.inmanta.cfg`" + `) are
+read too, before ours. ` + "`intendant config`" + ` prints what is in force and where each value came from. Times are in seconds, or with a
+unit (` + "`5m`" + `).
+`)
+	section := ""
+	for _, o := range options() {
+		if o.Section != section {
+			section = o.Section
+			fmt.Fprintf(&b, "\n## [%s]\n\n| Option | Default | Meaning |\n|---|---|---|\n", section)
+		}
+		text := o.Default
+		switch o.Section + "." + o.Name {
+		case "config.state-dir":
+			text = "/var/lib/intendant for root, else ~/.local/share/intendant"
+		case "config.node-name":
+			text = "the host's name"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", o.Name, text, o.Doc)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 func printConfig(w io.Writer, c *config.Config) error {

@@ -10,12 +10,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/robfig/cron/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -219,7 +217,7 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 	}
 	p.scheduler, err = scheduler.New(scheduler.Config{
 		Store: st, Dispatcher: p.hub, Owner: owner, Logger: part("scheduler"), Registerer: reg,
-		Engine: engine.Config{TaskDeadline: c.Duration("agent", "task-timeout"), TasksPerAgent: c.Int("agent", "parallelism")},
+		Engine: engine.Config{TaskDeadline: c.Duration("agent", "task-timeout"), TasksPerAgent: max(c.Int("agent", "prefetch"), c.Int("agent", "parallelism"))},
 	})
 	if err != nil {
 		return nil, err
@@ -261,7 +259,7 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 		Console:       web.Files(),
 		Registerer:    reg,
 		Gatherer:      reg,
-		ValidateCron:  validateCron,
+		ValidateCron:  scheduler.ValidateCron,
 		Version:       buildVersion(),
 		MaxBody:       int64(c.Int("server", "max-request-body-size")),
 		OnListen: func(a net.Addr) {
@@ -315,12 +313,4 @@ func autostartNames(st *store.Store) func(context.Context, model.EnvironmentID, 
 		}
 		return names, nil
 	}
-}
-
-// validateCron accepts expressions of five fields and the @-forms.
-func validateCron(text string) error {
-	if _, err := cron.ParseStandard(strings.TrimSpace(text)); err != nil {
-		return fmt.Errorf("not a cron expression: %w", err)
-	}
-	return nil
 }
