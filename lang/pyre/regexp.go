@@ -123,6 +123,15 @@ func (r *Regexp) Match(text string) (*Match, error) {
 	return r.fromMachine(text, 0, false, false)
 }
 
+// Matches reports whether the pattern matches at the start of text. It is [Regexp.Match] without the places.
+func (r *Regexp) Matches(text string) (bool, error) {
+	if r.linear != nil {
+		return r.linear.match.MatchString(text), nil
+	}
+	m, err := r.fromMachine(text, 0, false, false)
+	return m != nil, err
+}
+
 // FullMatch matches the whole text, as Python's re.fullmatch does.
 func (r *Regexp) FullMatch(text string) (*Match, error) {
 	if r.linear != nil {

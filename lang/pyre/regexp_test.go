@@ -106,6 +106,9 @@ func TestAgainstPython(t *testing.T) {
 				}
 			}
 			for _, e := range engines {
+				if ok, err := e.Matches(text); err != nil || ok != (want[0] != nil) {
+					report("%q Matches %q = %v, %v", row.P, text, ok, err)
+				}
 				for i, f := range []func(string) (*Match, error){e.Match, e.Search, e.FullMatch} {
 					m, err := f(text)
 					if err != nil {
