@@ -105,7 +105,7 @@ func TestFailures(t *testing.T) {
 		want   string // in Report.Error
 		exit   int
 	}{
-		"faults":       {mode: "faults", want: "main.cf:2: no", exit: 1},
+		"faults":       {mode: "faults", exit: 1},
 		"crash":        {mode: "crash", want: "exit status 3: panic: all is lost", exit: 3},
 		"silent":       {mode: "silent", want: "left no result", exit: 1},
 		"garbage":      {mode: "garbage", want: `reading "ok"`, exit: 1},
@@ -152,6 +152,9 @@ func TestFailures(t *testing.T) {
 				t.Errorf("standard error = %q, want %q in it", last.Stderr, tt.want)
 			}
 			if name == "faults" {
+				if want := "main.cf:2: no"; o.Report.Error != want {
+					t.Errorf("error = %q, want %q: the first fault", o.Report.Error, want)
+				}
 				if len(o.Report.Diagnostics) != 2 || len(o.Report.Excerpts) != 1 || o.Report.Excerpts[0].Lines[1] != "line two" {
 					t.Errorf("diagnostics %v, excerpts %v; want two and one: nothing outside of the project is read", o.Report.Diagnostics, o.Report.Excerpts)
 				}
