@@ -274,3 +274,34 @@ func TestHousekeep(t *testing.T) {
 		t.Errorf("much later Housekeep = %+v, %v", purged, err)
 	}
 }
+
+// A subscriber that does not listen costs a bounded amount of memory: what waits for it becomes coarser, and nothing is lost.
+func TestHintsBecomeCoarser(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	env := storetest.Environment(t, s).ID
+	hints := s.Subscribe(t.Context(), model.TopicCommand, model.TopicDelivery)
+	last := s.Subscribe(t.Context(), model.TopicNotification)
+	const n = 5000
+	err := s.InTx(t.Context(), func(tx *store.Tx) error {
+		for _, payload := range []string{"'nonsense'", "'command nonsense x'", "'command'", "'command " + env.String() + " ' || n", "'delivery_changed - ' || n", "'notification - '"} {
+			if _, err := tx.Exec(t.Context(), "SELECT pg_notify('intendant_hint', "+payload+") FROM generate_series(1, $1) n", n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hear(t, last, func(model.Hint) bool { return true }) // all that was said before waits now
+	heard := 0
+	hear(t, hints, func(h model.Hint) bool {
+		heard++
+		return h == model.Hint{Topic: model.TopicCommand, Environment: env}
+	})
+	if heard > 2*n/3 {
+		t.Errorf("%d hints came one by one before the one that covers the others", heard)
+	}
+	hear(t, hints, func(h model.Hint) bool { return h == model.Hint{Topic: model.TopicDelivery} })
+}
