@@ -403,6 +403,7 @@ func TestFloodOfResultsEndsTheConnection(t *testing.T) {
 	s := sdktest.NewServer(t)
 	c, _, standing := join(t, s, hello("p", "one"))
 	goOn := make(chan struct{})
+	t.Cleanup(func() { close(goOn) }) // before the server stops, which waits for what is being stored
 	s.FailReports(func(model.Result) error {
 		<-goOn
 		return nil
@@ -424,7 +425,6 @@ func TestFloodOfResultsEndsTheConnection(t *testing.T) {
 		}
 	}
 	c.awaitEnd()
-	close(goOn)
 }
 
 func TestTasksWaitForRoomAndCanBeWithdrawn(t *testing.T) {

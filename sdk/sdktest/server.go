@@ -23,7 +23,7 @@ import (
 )
 
 // Timeout bounds every wait of the package.
-const Timeout = 30 * time.Second
+const Timeout = time.Minute
 
 // Server is a hub on a loopback port with a store in memory. It implements [hub.Registry] and [hub.Sink].
 type Server struct {
