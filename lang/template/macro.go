@@ -302,7 +302,6 @@ func (r *renderer) iterate(s *scope, x *forStmt, v any, depth int) {
 				}
 				inner := s.inner()
 				r.assign(inner, x.target, item)
-				inner.set("loop", &undefined{strict: true, name: value.String("loop")})
 				if r.truth(inner, x.filter) {
 					return item, true
 				}

@@ -4,12 +4,13 @@ Run it in an environment with jinja2: python jinja.py > jinja.jsonl
 """
 import json
 import random
+import sys
 import warnings
 
 import jinja2
 
 warnings.simplefilter("ignore")
-R = random.Random(5)
+R = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
 
 VARS = {
     "n": 42, "neg": -7, "zero": 0, "f": 3.75, "g": 1e20, "t": True, "no": False, "nil": None, "big": 10**25,
@@ -174,3 +175,50 @@ for _ in range(4000):
     x, strict, autoescape = expr(R.randint(1, 4)), R.random() < 0.1, R.random() < 0.1
     if not folded(x, strict, autoescape):
         emit("{{ " + x + " }}", strict=strict, autoescape=autoescape)
+
+# ---------------------------------------------------------------- random templates
+def tag(text):
+    return "{%" + R.choice(["", "", "", "-", "+"]) + " " + text + " " + R.choice(["", "", "", "-", "+"]) + "%}"
+
+
+def body(depth, names):
+    out = ""
+    for _ in range(R.randint(1, 4)):
+        out += R.choice(["a", " b ", "\n", "  \n  ", "c\n", ""])
+        k = R.random()
+        name = R.choice(names)
+        if k < 0.30 or depth <= 0:
+            out += "{{" + R.choice(["", "", "-"]) + " " + R.choice([name, name + "|default('?')", "loop.index|default(0)", "x ~ y", name + "|string|length", "l|join(',')"]) + " " + R.choice(["", "", "-"]) + "}}"
+        elif k < 0.40:
+            out += tag("if " + R.choice([name, "not " + name, "n > 5", name + " is defined", "loop is defined and loop.first"])) + body(depth - 1, names)
+            if R.random() < 0.4:
+                out += tag("elif " + R.choice(names)) + body(depth - 1, names)
+            if R.random() < 0.5:
+                out += tag("else") + body(depth - 1, names)
+            out += tag("endif")
+        elif k < 0.55:
+            var = R.choice(["x", "y", "z"])
+            out += tag("for %s in %s%s" % (var, R.choice(["l", "ls", "range(2)", "el", "d", "'ab'", "nest", "missing"]), R.choice(["", "", " if %s" % var, " if loop is not defined"]))) + body(depth - 1, names + [var, "loop.last", "loop.revindex"])
+            if R.random() < 0.3:
+                out += tag("else") + body(depth - 1, names)
+            out += tag("endfor")
+        elif k < 0.68:
+            out += tag("set %s = %s" % (R.choice(["x", "y", "z"]), R.choice([name, "n + 1", "[x, y]", "x|default(0)", "'v'", "x ~ 'q'"])))
+        elif k < 0.74:
+            out += tag("set " + R.choice(["x", "y"]) + R.choice(["", " | upper"])) + body(depth - 1, names) + tag("endset")
+        elif k < 0.80:
+            out += tag("with x = %s, w = x" % name) + body(depth - 1, names + ["w"]) + tag("endwith")
+        elif k < 0.88:
+            m = R.choice(["m1", "m2"])
+            out += tag("macro %s(x, q=%s)" % (m, R.choice(names))) + body(depth - 1, names + ["q"]) + R.choice(["", "{{ caller() if caller }}", "{{ varargs }}"]) + tag("endmacro") + "{{ %s(%s) }}" % (m, R.choice(["1", name, "q=2", "1, 2", ""]))
+        elif k < 0.92:
+            out += tag("filter " + R.choice(["upper", "trim", "replace('a', 'A')", "indent(1)", "e"])) + body(depth - 1, names) + tag("endfilter")
+        elif k < 0.95:
+            out += R.choice(["{# c #}", "{#- c -#}", "{% raw %}{{ r }}{% endraw %}", "{%- raw -%} {% r %} {%- endraw -%}"])
+        else:
+            out += tag("macro m3()") + "[{{ caller(%s) }}]" % R.choice(names) + tag("endmacro") + tag("call(z) m3()") + body(depth - 1, names + ["z"]) + tag("endcall")
+    return out
+
+
+for _ in range(1500):
+    emit(body(R.randint(1, 3), ["n", "s", "x", "y", "missing", "l", "d", "t", "no"]), autoescape=R.random() < 0.15)
