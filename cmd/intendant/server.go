@@ -197,10 +197,12 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 	p.hub, err = hub.New(hub.Config{
 		Registry: st,
 		Autostart: &hub.Autostart{
-			Executable: executable,
-			URL:        scheme + "://" + net.JoinHostPort(local, c.String("server", "bind-port")),
-			StateDir:   filepath.Join(stateDir, "agents"),
-			Names:      autostartNames(st),
+			Executable:      executable,
+			URL:             scheme + "://" + net.JoinHostPort(local, c.String("server", "bind-port")),
+			StateDir:        filepath.Join(stateDir, "agents"),
+			Names:           autostartNames(st),
+			Args:            []string{"agent", "--parallelism", c.String("agent", "parallelism")},
+			CertificateFile: c.String("server", "ssl-cert-file"),
 		},
 		RepairInterval: func(ctx context.Context, env model.EnvironmentID) (string, error) {
 			e, err := st.Environment(ctx, env)
@@ -209,8 +211,9 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 			}
 			return model.ParseSettings(e.Settings).RepairInterval, nil
 		},
-		Server: owner,
-		Logger: part("hub"),
+		Server:     owner,
+		Registerer: reg,
+		Logger:     part("hub"),
 	})
 	if err != nil {
 		return nil, err

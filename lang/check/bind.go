@@ -38,8 +38,6 @@ func (c *checker) binder(ns *Namespace) *binder { return &binder{c: c, ns: ns} }
 
 func (b *binder) node(p syntax.Place) node { return node{b.c.loc(b.ns, p)} }
 
-func (b *binder) texts() texts { return texts{b.c.files[b.ns]} }
-
 func (b *binder) at(p syntax.Place) *Loc { return b.c.at(b.ns, p) }
 
 // block binds the statements of a block, which are kept in reverse, and declares its variables in scope.
@@ -242,7 +240,7 @@ func (b *binder) expr(x syntax.Expr, scope *Scope, l *layout) (Expr, *Fault) {
 func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
 	switch e := x.(type) {
 	case *syntax.Literal:
-		return &Literal{node: b.node(e.Place()), Val: b.texts().literal(e)}, nil
+		return &Literal{node: b.node(e.Place()), Val: e.Value}, nil
 	case *syntax.VarRef:
 		return b.checkedRef(e, scope, l)
 	case *syntax.AttrRef:
@@ -305,7 +303,7 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 }
 
 func (b *binder) interpolation(e *syntax.Interpolation, scope *Scope, l *layout) (Expr, *Fault) {
-	out := &Format{node: b.node(e.Place()), Text: b.texts().decoded(e.Text, e.Pos, e.EndPos)}
+	out := &Format{node: b.node(e.Place()), Text: e.Text}
 	if !e.Multi {
 		out.At.Place.LineOnly = true
 	}
@@ -323,7 +321,7 @@ func (b *binder) interpolation(e *syntax.Interpolation, scope *Scope, l *layout)
 func (b *binder) formatParts(e *syntax.FString, parts []syntax.FormatPart, scope *Scope, l *layout) ([]FPart, *Fault) {
 	out := make([]FPart, 0, len(parts))
 	for _, p := range parts {
-		o := FPart{Text: b.texts().decoded(p.Text, e.Pos, e.EndPos), Positional: p.Positional, Conversion: byte(p.Conversion)}
+		o := FPart{Text: p.Text, Positional: p.Positional, Conversion: byte(p.Conversion)}
 		var f *Fault
 		if p.Ref != nil {
 			if o.Ref, f = b.checkedRef(p.Ref, scope, l); f != nil {
@@ -339,7 +337,7 @@ func (b *binder) formatParts(e *syntax.FString, parts []syntax.FormatPart, scope
 }
 
 func (b *binder) list(e *syntax.List, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
-	if v, ok := b.texts().constant(e); ok {
+	if v, ok := constant(e); ok {
 		return &Literal{node: b.node(e.Place()), Val: v}, nil
 	}
 	out := &List{node: b.node(e.Place()), Slot: l.slot()}
@@ -359,7 +357,7 @@ func (b *binder) dict(e *syntax.Dict, scope *Scope, l *layout) (Expr, *Fault) {
 	seen := make(map[string]*syntax.DictEntry, len(e.Entries))
 	for i := range e.Entries {
 		en := &e.Entries[i]
-		k := b.texts().key(en.Key)
+		k := keyText(en.Key)
 		if old, ok := seen[k]; ok {
 			f := New("DuplicateException", b.at(en.Value.Place()), "duplicate key in dict %s", k)
 			f.Other, f.OtherMsg = b.at(old.Value.Place()), "first given here"
@@ -367,7 +365,7 @@ func (b *binder) dict(e *syntax.Dict, scope *Scope, l *layout) (Expr, *Fault) {
 		}
 		seen[k] = en
 	}
-	if v, ok := b.texts().constant(e); ok {
+	if v, ok := constant(e); ok {
 		return &Literal{node: b.node(e.Place()), Val: v}, nil
 	}
 	out := &Dict{node: b.node(e.Place())}
@@ -376,7 +374,7 @@ func (b *binder) dict(e *syntax.Dict, scope *Scope, l *layout) (Expr, *Fault) {
 		if f != nil {
 			return nil, f
 		}
-		out.Keys = append(out.Keys, b.texts().key(en.Key))
+		out.Keys = append(out.Keys, keyText(en.Key))
 		out.Vals = append(out.Vals, x)
 	}
 	return out, nil

@@ -102,7 +102,7 @@ func (c *checker) collect() {
 			if a.Default == nil {
 				continue
 			}
-			if v, ok := (texts{c.files[d.ns]}).constant(a.Default); ok {
+			if v, ok := constant(a.Default); ok {
 				attr.defaultExpr = &Literal{node: node{c.loc(d.ns, a.Default.Place())}, Val: v}
 			}
 		}
