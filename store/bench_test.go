@@ -145,6 +145,38 @@ func BenchmarkSaveProgress(b *testing.B) {
 	}
 }
 
+// BenchmarkDeployCycle stores what the deploys of 1,000 resources store: their starts, then their ends with two log lines each.
+func BenchmarkDeployCycle(b *testing.B) {
+	s := storetest.New(b)
+	env := storetest.Environment(b, s).ID
+	intents := storetest.Many(b, 1000, nil)
+	storetest.Version(b, s, env, true, intents...)
+	lease, _, err := s.AcquireLease(b.Context(), env, "bench", storetest.Now(), time.Hour)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		b.StopTimer()
+		end := progress(env, intents)
+		begin := model.Progress{Now: end.Now}
+		for i, r := range end.Finished {
+			begin.Started = append(begin.Started, model.Action{
+				ID: r.Task, Environment: env, Version: 1, Resource: r.Resource, Kind: model.ActionDeploy, Reason: "new version", StartedAt: r.StartedAt,
+			})
+			state := end.States[i]
+			state.Deploying = true
+			begin.States = append(begin.States, state)
+		}
+		b.StartTimer()
+		for _, p := range []model.Progress{begin, end} {
+			if err := s.SaveProgress(b.Context(), lease, p); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.N*len(intents))/b.Elapsed().Seconds(), "resources/s")
+}
+
 // progress is a successful deploy of all intents.
 func progress(env model.EnvironmentID, intents []model.Intent) model.Progress {
 	now := storetest.Now()
