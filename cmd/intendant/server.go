@@ -284,7 +284,7 @@ func (p *parts) run(ctx context.Context) error {
 		}
 	}()
 	g, ctx := errgroup.WithContext(ctx)
-	runs := map[string]func(context.Context) error{"server": p.server.Run, "hub": p.hub.Run, "scheduler": p.scheduler.Run, "gitsync": p.git.Run}
+	runs := map[string]func(context.Context) error{"server": p.server.Run, "hub": p.hub.Run, "scheduler": p.scheduler.Run, "gitsync": p.git.Run, "housekeeping": p.housekeep}
 	if p.compiler != nil {
 		runs["compiler"] = p.compiler.Run
 	}
@@ -302,6 +302,25 @@ func (p *parts) run(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// housekeepingInterval is how often what has outlived its retention is deleted.
+const housekeepingInterval = time.Hour
+
+// housekeep deletes old versions, logs and records now and then. A failure waits for the next time.
+func (p *parts) housekeep(ctx context.Context) error {
+	tick := time.NewTicker(housekeepingInterval)
+	defer tick.Stop()
+	for {
+		if _, err := p.store.Housekeep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			p.log.Warn("housekeeping", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }
 
 // autostartNames lets the server's own process host the agents of environments whose setting says so.
