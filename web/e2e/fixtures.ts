@@ -4,8 +4,8 @@ import { System } from './system';
 
 export { expect } from '@playwright/test';
 
-/** Tests with a system of their own, which is gone when the worker ends, however it ends. */
-export const test = base.extend<object, { system: System }>({
+/** Each test has a system of its own, which is gone when the test ends, however it ends. */
+export const test = base.extend<{ system: System }>({
   system: [
     // The first argument must be a pattern, by Playwright's rules.
     async ({}, provide) => {
@@ -16,6 +16,6 @@ export const test = base.extend<object, { system: System }>({
         await system.stop();
       }
     },
-    { scope: 'worker', timeout: 120_000 },
+    { timeout: 120_000 },
   ],
 });

@@ -22,7 +22,7 @@ test('a push is followed from commit to deployed, and a broken model to its line
 
   await page.getByRole('button', { name: 'New environment' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Project').selectOption({ label: 'a new project …' });
+  await dialog.getByRole('combobox').selectOption({ label: 'a new project …' });
   await dialog.getByLabel('Name of the project').fill('shop');
   await dialog.getByLabel('Name', { exact: true }).fill('production');
   await dialog.getByLabel('Repository', { exact: false }).first().fill(`file://${system.bare}`);
@@ -63,9 +63,9 @@ test('a push is followed from commit to deployed, and a broken model to its line
   await page.getByRole('button', { name: 'Compile now' }).click();
   const broken = page.getByRole('article').filter({ hasText: 'Break it' });
   await expect(broken.getByText('failed', { exact: true }).first()).toBeVisible();
-  await broken.getByRole('link', { name: 'Compile reports' }).click();
+  await broken.getByRole('link', { name: 'Open the compile report' }).click();
   await expect(page.getByText('main.cf:9', { exact: false }).first()).toBeVisible();
-  await expect(page.getByText('TypeNotFoundException')).toBeVisible();
-  await expect(page.getByText('std::Fiel(host=host)').first()).toBeVisible();
+  await expect(page.getByText('TypeNotFoundException', { exact: true })).toBeVisible();
+  await expect(page.locator('mark')).toHaveText('std::Fiel');
   expect(system.read('two.txt')).toBe('good morning from two\n');
 });

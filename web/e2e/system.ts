@@ -26,7 +26,7 @@ export class System {
   ) {}
 
   static async start(): Promise<System> {
-    const binary = resolve(import.meta.dirname, '../../bin/intendant');
+    const binary = process.env['INTENDANT_BINARY'] ?? resolve(import.meta.dirname, '../../bin/intendant');
     if (!existsSync(binary)) throw new Error(`${binary} is missing: run make build`);
     const dir = mkdtempSync(join(tmpdir(), 'intendant-e2e-'));
     chmodSync(dir, 0o755); // PostgreSQL's account must pass through

@@ -136,7 +136,7 @@ export function Shell(): ReactElement {
       <a className="skip" href="#main">
         {text.app.skip}
       </a>
-      <div className="topbar">
+      <header className="topbar">
         <button
           type="button"
           className="quiet icon"
@@ -149,7 +149,7 @@ export function Shell(): ReactElement {
         <Link to="/environments" className="brand">
           <Mark /> {text.app.name}
         </Link>
-      </div>
+      </header>
       <nav className={open ? 'side open' : 'side'} aria-label={text.nav.main}>
         <Link to="/environments" className="brand">
           <Mark /> {text.app.name}

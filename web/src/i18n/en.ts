@@ -177,6 +177,7 @@ export const text = {
     added: 'added',
     changed: 'changed',
     removed: 'removed',
+    toResource: 'Open the resource',
     noDiff: 'The two versions want the same',
     noDryRuns: 'None yet',
     dryRunHint: 'Asks every agent what this version would change, and changes nothing.',

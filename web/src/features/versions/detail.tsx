@@ -44,23 +44,26 @@ function DiffList({
         <details key={d.resource_id} className="journey" open={diff.length <= 12 && d.status === 'modified'}>
           <summary>
             <StatusChip status={d.status} />
+            <span className="anywhere">{d.resource_id}</span>
+          </summary>
+          <div className="stack tight">
             <Link
+              className="small"
               to="/environments/$environment/resources/$id"
               params={{ environment, id: d.resource_id }}
-              style={{ overflowWrap: 'anywhere' }}
             >
-              {d.resource_id}
+              {text.versions.toResource}
             </Link>
-          </summary>
-          <Changes
-            changes={Object.entries(d.attributes).map(([name, a]) => ({
-              name,
-              from: a.from_value,
-              to: a.to_value,
-            }))}
-            from={from}
-            to={to}
-          />
+            <Changes
+              changes={Object.entries(d.attributes).map(([name, a]) => ({
+                name,
+                from: a.from_value,
+                to: a.to_value,
+              }))}
+              from={from}
+              to={to}
+            />
+          </div>
         </details>
       ))}
     </>
