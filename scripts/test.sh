@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 pg() { compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || command -v postgres >/dev/null 2>&1; }
-packages=(chromium=chromium sshd=openssh-server git=git python3=python3)
+packages=(chromium=chromium git=git python3=python3 gcc=gcc)
 pg || packages+=(postgres=postgresql)
 scripts/setup.sh "${packages[@]}"
 
