@@ -71,6 +71,10 @@ test.describe('on a narrow screen, in the dark', () => {
     await expectNoOverflow(page);
     await expectAccessible(page);
 
+    await page.getByRole('button', { name: 'Menu', exact: true }).click();
+    await page.getByRole('button', { name: 'Close the menu' }).click({ position: { x: 380, y: 400 } });
+    await expect(page.getByRole('navigation')).toBeHidden();
+
     for (const [link, heading] of [
       ['Resources', 'Resources'],
       ['Versions', 'Versions'],
@@ -83,7 +87,7 @@ test.describe('on a narrow screen, in the dark', () => {
       ['Server', 'Server'],
       ['Environments', 'Environments'],
     ] as const) {
-      await page.getByRole('button', { name: 'Menu' }).click();
+      await page.getByRole('button', { name: 'Menu', exact: true }).click();
       await expect(page.getByText('Live', { exact: true })).toBeVisible();
       await page.getByRole('navigation').getByRole('link', { name: link, exact: true }).click();
       await expect(page.getByRole('heading', { name: heading, level: 1 })).toBeVisible();

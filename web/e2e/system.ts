@@ -74,6 +74,7 @@ export class System {
     return execFileSync('git', ['-c', 'user.name=E2E', '-c', 'user.email=e2e@localhost', ...args], {
       cwd,
       encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'], HOME: this.dir },
     });
   }
@@ -119,7 +120,9 @@ export class System {
     if (this.process.exitCode === null) {
       const ended = new Promise((r) => this.process.once('exit', r));
       this.process.kill('SIGTERM');
+      const hurry = setTimeout(() => this.process.kill('SIGKILL'), 30_000);
       await ended;
+      clearTimeout(hurry);
     }
     rmSync(this.dir, { recursive: true, force: true });
   }

@@ -173,6 +173,9 @@ export function Shell(): ReactElement {
           <ThemeButton />
         </div>
       </nav>
+      {open && (
+        <button type="button" className="backdrop" aria-label={text.app.closeMenu} onClick={() => setOpen(false)} />
+      )}
       <main className="main" id="main">
         <Outlet />
       </main>

@@ -80,7 +80,7 @@ function DryRunView({ environment, version, id }: { environment: string; version
           <>
             <div className="toolbar small muted">
               <When at={r.summary.date} /> · {formatNumber(r.summary.todo)} {text.versions.inWork} ·{' '}
-              {formatNumber(r.diff.length - shown.length)} ✓
+              {formatNumber(r.diff.length - shown.length)} {text.versions.asWanted}
             </div>
             {shown.length === 0 ? (
               <Empty icon="check" title={text.resources.noChange} />
