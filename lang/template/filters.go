@@ -145,11 +145,8 @@ func builtinFilters() map[string]filter {
 		"groupby": withArgs(1, "attribute default case_sensitive", groupBy),
 		"indent":  withArgs(0, "width first blank", indent),
 		"items": simple(func(_ *filterCall, v any) any {
-			if u, ok := v.(*undefined); ok {
-				if u.strict {
-					u.fail()
-				}
-				return &iterator{"generator object do_items", func() (any, bool) { return nil, false }}
+			if _, ok := v.(*undefined); ok {
+				return generator("do_items", nil)
 			}
 			if !isDict(v) {
 				typeError("Can only get item pairs from a mapping.")

@@ -76,6 +76,9 @@ func truncate(_ *filterCall, v any, a []any) any {
 		return v
 	}
 	if _, ok := asString(v); !ok {
+		if kill {
+			typeError("can only concatenate %s (not \"str\") to %s", typeName(v), typeName(v))
+		}
 		fail("AttributeError", "'%s' object has no attribute 'rsplit'", typeName(v))
 	}
 	return softText(v, func(s string) string {

@@ -82,14 +82,20 @@ func (r *renderer) callMacro(m *macro, args callArgs) any {
 	}
 	outer := r.running
 	r.running = m.template
+	// All parameters are there before the first default is worked out, which therefore never sees a variable of the same name.
 	for i, p := range params {
 		switch {
-		case bound[i] != nil:
-			inner.put(p, bound[i])
-		case i >= len(params)-len(m.stmt.defaults):
-			inner.put(p, r.eval(inner, m.stmt.defaults[i-len(params)+len(m.stmt.defaults)]))
-		default:
+		case bound[i] == nil && i >= len(params)-len(m.stmt.defaults):
+			inner.put(p, r.undefined(nil, value.String(p)))
+		case bound[i] == nil:
 			inner.put(p, &undefined{strict: r.strict, hint: "parameter " + value.StringRepr(p) + " was not provided", name: value.String(p)})
+		default:
+			inner.put(p, bound[i])
+		}
+	}
+	for i, p := range params {
+		if d := i - len(params) + len(m.stmt.defaults); bound[i] == nil && d >= 0 {
+			inner.put(p, r.eval(inner, m.stmt.defaults[d]))
 		}
 	}
 	out := r.capture(func() { r.body(inner, m.stmt.body) })

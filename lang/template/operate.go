@@ -217,6 +217,10 @@ func percent(a any, s string, b any) any {
 	}
 	out, err := value.Percent(s, args, isTuple)
 	var fault *value.FormatError
+	if errors.As(err, &fault) && strings.HasPrefix(fault.Message, "not all arguments") && !isTuple && indexable(b) {
+		// Python takes what can be indexed for a mapping, of which nothing need be used.
+		out, err = value.Percent(s, &value.List{}, true)
+	}
 	if errors.As(err, &fault) {
 		fail(fault.Class, "%s", fault.Message)
 	}
@@ -225,6 +229,15 @@ func percent(a any, s string, b any) any {
 		return markup(out)
 	}
 	return value.String(out)
+}
+
+// indexable reports whether an object other than a text has items.
+func indexable(v any) bool {
+	switch v.(type) {
+	case *list, *dict, *rangeObject, *undefined, *value.List, *value.Dict:
+		return true
+	}
+	return false
 }
 
 // printable turns an object into a value that formats as the object would.

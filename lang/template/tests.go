@@ -60,9 +60,11 @@ func builtinTests() map[string]testFunc {
 		"upper":   plain(func(v any) bool { return isCased(text(v), unicode.IsUpper) }),
 		"mapping": plain(isDict),
 		"sequence": plain(func(v any) bool {
-			switch v.(type) {
+			switch x := v.(type) {
 			case *view, *iterator, *loop:
 				return false
+			case *undefined:
+				return !x.strict
 			}
 			_, ok := length(v)
 			return ok
