@@ -85,6 +85,8 @@ func commands(g *globals) []*cobra.Command {
 	return []*cobra.Command{
 		newServerCommand(g),
 		newCompileCommand(),
+		newCheckCommand(),
+		newFormatCommand(),
 		newExportCommand(g),
 		newDeployCommand(g),
 		agent,
