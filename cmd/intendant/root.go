@@ -88,6 +88,7 @@ func commands(g *globals) []*cobra.Command {
 		newCheckCommand(),
 		newFormatCommand(),
 		newExplainCommand(),
+		newGraphCommand(),
 		newExportCommand(g),
 		newDeployCommand(g),
 		agent,
