@@ -296,6 +296,12 @@ x = a.other.x
 `,
 		Mend: "Ask first: `if a.other is defined:`.",
 	}, {
+		Code:    "OverflowError",
+		Meaning: "The result of a calculation is too large: a float beyond 1.8e308, or an integer of more than a million binary digits.",
+		Example: `x = 10.0 ** 400
+`,
+		Mend: "Use smaller numbers, or integers where floats are too small.",
+	}, {
 		Code:    "ParserException",
 		Meaning: "The text does not follow the grammar of the language.",
 		Example: `x = = 1
