@@ -13,7 +13,8 @@ func BenchmarkWholePath(b *testing.B) {
 	model := func(last string) string {
 		return fmt.Sprintf(`import std::testing
 for i in std::sequence(%d):
-    std::testing::NullResource(name="r{{i}}", agentname="agent{{i %% 8}}", value=i == 7 ? "%s" : "same")
+    agent = i %% 8
+    std::testing::NullResource(name="r{{i}}", agentname="agent{{agent}}", value=i == 7 ? "%s" : "same")
 end
 `, n, last)
 	}

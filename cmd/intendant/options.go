@@ -49,7 +49,7 @@ func options() []config.Option {
 
 		{Section: "agent", Name: "state-dir", Doc: "Where an agent keeps results not yet acknowledged and its last desired state; empty: agent in state-dir."},
 		{Section: "agent", Name: "task-timeout", Default: "600", Check: config.CheckDuration, Doc: "Longest time for one task unless its resource says otherwise."},
-		{Section: "agent", Name: "prefetch", Default: "16", Check: config.CheckInt, Doc: "How many resources the server hands to an agent ahead; the agent still works on as many at once as its parallelism says."},
+		{Section: "agent", Name: "prefetch", Default: "32", Check: config.CheckInt, Doc: "How many resources the server hands to an agent ahead; the agent still works on as many at once as its parallelism says."},
 		{Section: "agent", Name: "parallelism", Default: "1", Check: config.CheckInt, Doc: "How many resources of one agent are worked on at once."},
 
 		{Section: "logging", Name: "level", Default: "info", Check: checkLevel, Doc: "debug, info, warn or error."},
