@@ -11,6 +11,7 @@ import (
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/eval"
+	"github.com/intendant/intendant/lang/std"
 	"github.com/intendant/intendant/lang/value"
 	"github.com/intendant/intendant/model"
 )
@@ -182,6 +183,7 @@ func (c *compilation) export(prog *check.Program, m *eval.Model) {
 	for _, r := range x.all {
 		x.requires(r)
 	}
+	x.implied()
 	x.cycles()
 	if c.diags.HasErrors() {
 		return
@@ -337,6 +339,22 @@ func (x *exporter) requires(r *exported) {
 	}
 	slices.Sort(r.requires)
 	r.requires = slices.Compact(r.requires)
+}
+
+// implied adds the requirements that no model states: files and directories require the directories above them.
+func (x *exporter) implied() {
+	made := make([]std.Exported, 0, len(x.all))
+	for _, r := range x.all {
+		made = append(made, std.Exported{ID: string(r.id), Instance: r.inst})
+	}
+	for id, above := range std.ImpliedRequires(made) {
+		r := x.byID[model.ResourceID(id)]
+		for _, a := range above {
+			r.requires = append(r.requires, model.ResourceID(a))
+		}
+		slices.Sort(r.requires)
+		r.requires = slices.Compact(r.requires)
+	}
 }
 
 // cycles reports resources that require each other in a circle.

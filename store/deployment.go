@@ -16,9 +16,6 @@ import (
 	"github.com/intendant/intendant/store/sqlgen"
 )
 
-// codeLost marks actions that were closed because their agent or server died; a late report replaces it.
-const codeLost = "agent-lost"
-
 // AcquireLease takes or prolongs the ownership of an environment. ok is false while another owner's lease is valid. The token
 // grows whenever the owner changes. [model.ErrNotFound]: no such environment.
 func (s *Store) AcquireLease(ctx context.Context, env model.EnvironmentID, owner string, now time.Time, ttl time.Duration) (lease model.Lease, ok bool, err error) {

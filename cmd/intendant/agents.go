@@ -54,9 +54,11 @@ func agentCommands(g *globals) []*cobra.Command {
 		},
 	}
 	token.Flags().StringVar(&description, "description", "Made on the command line", "what it is for")
-	cmds := []*cobra.Command{list, r.agentSwitch("pause", "Let agents finish their running task and start no other"), r.agentSwitch("unpause", "Let paused agents go on"),
+	cmds := []*cobra.Command{
+		list, r.agentSwitch("pause", "Let agents finish their running task and start no other"), r.agentSwitch("unpause", "Let paused agents go on"),
 		r.agentDeploy("deploy", "Run what is not known to be as wanted", false),
-		r.agentDeploy("repair", "Check everything again, and mend what differs", true), token}
+		r.agentDeploy("repair", "Check everything again, and mend what differs", true), token,
+	}
 	for _, c := range cmds {
 		r.serverFlags(c)
 		r.environmentFlag(c)

@@ -31,7 +31,8 @@ func lockState(dir string) (id string, unlock func(), err error) {
 		return strings.TrimSpace(string(text))[:8], func() { _ = f.Close() }, nil
 	}
 	fresh := uuid.NewString()
-	if err := f.Truncate(0); err == nil {
+	err = f.Truncate(0)
+	if err == nil {
 		_, err = f.WriteAt([]byte(fresh+"\n"), 0)
 	}
 	if err != nil {

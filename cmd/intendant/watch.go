@@ -16,9 +16,6 @@ import (
 	"github.com/intendant/intendant/api"
 )
 
-// watchPoll is how often something is read again when no event came.
-const watchPoll = time.Second
-
 func (r *remote) environmentWait() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{

@@ -54,6 +54,7 @@ func (h *host) Lookup(name string) (value.Value, bool, error) {
 	v, ok := h.vars[name]
 	return v, ok, nil
 }
+
 func (h *host) Plugin(name string) (*value.Plugin, bool) {
 	for _, p := range Plugins() {
 		if p.Name == name {

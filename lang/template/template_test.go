@@ -308,9 +308,11 @@ func TestCache(t *testing.T) {
 }
 
 func FuzzRender(f *testing.F) {
-	for _, s := range []string{"{{ n|default(1) }}", "{% for x in l if x is odd recursive %}{{ loop.index }}{{ loop([]) }}{% endfor %}", "{% macro m(a, b=2) %}{{ caller() }}{{ varargs }}{% endmacro %}{% call m(1) %}x{% endcall %}",
+	for _, s := range []string{
+		"{{ n|default(1) }}", "{% for x in l if x is odd recursive %}{{ loop.index }}{{ loop([]) }}{% endfor %}", "{% macro m(a, b=2) %}{{ caller() }}{{ varargs }}{% endmacro %}{% call m(1) %}x{% endcall %}",
 		"{% set a, b = l %}{{ d.items()|list|tojson }}", "{%- raw -%}{{ x {%- endraw -%}", "{{ '%5.2f'|format(1.5) }}{{ l[::-1]|batch(2)|list }}", "{% block a %}{{ super() }}{% endblock %}{{ self.a() }}",
-		"{% filter indent(2)|upper %}a{% endfilter %}{% with a=1 %}{{ a }}{% endwith %}", "{% autoescape true %}{{ '<'|e ~ 'x' }}{% endautoescape %}", "{{ users|groupby('a')|map('first')|pprint }}"} {
+		"{% filter indent(2)|upper %}a{% endfilter %}{% with a=1 %}{{ a }}{% endwith %}", "{% autoescape true %}{{ '<'|e ~ 'x' }}{% endautoescape %}", "{{ users|groupby('a')|map('first')|pprint }}",
+	} {
 		f.Add(s)
 	}
 	vars := value.NewDict(0)
