@@ -269,6 +269,16 @@ func (s *Store) SaveProgress(ctx context.Context, lease model.Lease, p model.Pro
 				return err
 			}
 		}
+		// Only when nothing more was begun can everything be done; looking at every save would cost the size of the environment.
+		if len(p.Started) == 0 && (len(p.Finished) > 0 || p.Processed != 0) {
+			newest, err := tx.LatestReleased(ctx, env.UUID)
+			if err != nil {
+				return err
+			}
+			if err := tx.MarkConverged(ctx, p.Now, env.UUID, newest); err != nil {
+				return err
+			}
+		}
 		if len(p.States)+len(p.Started)+len(p.Finished)+len(p.Abandoned) > 0 || p.Processed != 0 {
 			tx.hint(model.TopicResourceChanged, env, "")
 		}

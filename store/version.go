@@ -540,7 +540,7 @@ func (tx *Tx) release(ctx context.Context, env model.EnvironmentID, number int, 
 		return fmt.Errorf("version %d can not be released after version %d: %w", number, before, model.ErrConflict)
 	}
 	if before > 0 {
-		if err := tx.MarkConverged(ctx, env.UUID, before); err != nil {
+		if err := tx.MarkConverged(ctx, now, env.UUID, before); err != nil {
 			return err
 		}
 	}

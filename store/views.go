@@ -319,7 +319,10 @@ func followVersion(j *model.Journey, version, newest int32, summary model.Deploy
 	j.Total = summary.Total
 	j.Phase = model.JourneyDeploying
 	if j.Waiting+j.Failed == 0 {
-		j.Phase, j.ConvergedAt = model.JourneyConverged, j.LastDeployAt
+		j.Phase = model.JourneyConverged
+		if j.ConvergedAt.IsZero() {
+			j.ConvergedAt = j.LastDeployAt
+		}
 		if j.ConvergedAt.IsZero() {
 			j.ConvergedAt = j.ReleasedAt // nothing had to be done
 		}

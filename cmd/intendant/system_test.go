@@ -315,6 +315,15 @@ func TestPushIsDeployed(t *testing.T) {
 		if info, err := os.Stat(s.target("one.txt")); err != nil || info.Mode().Perm() != 0o640 {
 			t.Errorf("the mode is %v, %v", info.Mode(), err)
 		}
+		list, err := s.api.Journeys(t.Context(), 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, later := range list {
+			if later.Version == 2 && !later.ConvergedAt.Equal(j.ConvergedAt.Time) {
+				t.Errorf("the version converged at %s, and after the repair at %s: a repair is not part of the journey", j.ConvergedAt, later.ConvergedAt)
+			}
+		}
 	})
 
 	t.Run("a dry run changes nothing", func(t *testing.T) {

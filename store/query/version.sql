@@ -80,11 +80,11 @@ VALUES (@id, @environment, @version, '', 'store', @reason, @at, @at, '', 'nochan
 -- name: InsertActionLog :exec
 INSERT INTO action_log (action, level, message, kwargs, logged_at) VALUES (@action, @level, @message, @kwargs, @logged_at);
 
--- Notes that a version was reached, before the next one takes over: nothing managed is in another status.
+-- Notes when a version was reached for the first time: nothing managed is in another status. Later repairs do not move it.
 -- name: MarkConverged :exec
 UPDATE version v
-SET converged_at = coalesce((SELECT max(a.finished_at) FROM action a WHERE a.environment = v.environment AND a.version = v.number AND a.kind = 'deploy'), v.released_at)
-WHERE v.environment = @environment AND v.number = @number AND NOT EXISTS (
+SET converged_at = @at::timestamptz
+WHERE v.environment = @environment AND v.number = @number AND v.converged_at IS NULL AND NOT EXISTS (
     SELECT 1 FROM resource_state s
     WHERE s.environment = v.environment
       AND s.status IN ('available', 'deploying', 'failed', 'skipped', 'unavailable', 'undefined', 'skipped_for_undefined', 'non_compliant'));

@@ -813,16 +813,16 @@ func (q *Queries) LatestVersion(ctx context.Context, environment uuid.UUID) (int
 
 const markConverged = `-- name: MarkConverged :exec
 UPDATE version v
-SET converged_at = coalesce((SELECT max(a.finished_at) FROM action a WHERE a.environment = v.environment AND a.version = v.number AND a.kind = 'deploy'), v.released_at)
-WHERE v.environment = $1 AND v.number = $2 AND NOT EXISTS (
+SET converged_at = $1::timestamptz
+WHERE v.environment = $2 AND v.number = $3 AND v.converged_at IS NULL AND NOT EXISTS (
     SELECT 1 FROM resource_state s
     WHERE s.environment = v.environment
       AND s.status IN ('available', 'deploying', 'failed', 'skipped', 'unavailable', 'undefined', 'skipped_for_undefined', 'non_compliant'))
 `
 
-// Notes that a version was reached, before the next one takes over: nothing managed is in another status.
-func (q *Queries) MarkConverged(ctx context.Context, environment uuid.UUID, number int32) error {
-	_, err := q.db.Exec(ctx, markConverged, environment, number)
+// Notes when a version was reached for the first time: nothing managed is in another status. Later repairs do not move it.
+func (q *Queries) MarkConverged(ctx context.Context, at time.Time, environment uuid.UUID, number int32) error {
+	_, err := q.db.Exec(ctx, markConverged, at, environment, number)
 	return err
 }
 
