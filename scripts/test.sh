@@ -20,5 +20,8 @@ test -z "$(gofmt -l $(git ls-files '*.go'))" || { echo "gofmt would change:"; go
 echo "== console in a browser"
 (cd web && npm run --silent e2e)
 
+echo "== demo"
+scripts/demo_test.sh
+
 echo "== go test"
 go test -race -shuffle=on -timeout 15m ./...
