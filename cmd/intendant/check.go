@@ -67,27 +67,17 @@ func (f *checkFlags) once(ctx context.Context, dir string, stdout, stderr io.Wri
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return &exitError{code: exitUsage, err: fmt.Errorf("opening the project: %w", err)}
-	}
-	defer func() { _ = root.Close() }()
 	start := time.Now()
-	res, ds, err := lang.Compile(ctx, lang.Project{FS: root.FS(), Main: f.main}, opts)
-	if err != nil {
-		return &exitError{code: exitInternal, err: err}
-	}
-	took := time.Since(start)
-	if err := f.report(stdout, res, ds); err != nil {
-		return &exitError{code: exitInternal, err: err}
-	}
-	if _, err := fmt.Fprintln(stderr, checkSummary(ds, res.Stats.Files, took)); err != nil {
-		return &exitError{code: exitInternal, err: fmt.Errorf("writing the summary: %w", err)}
-	}
-	if ds.HasErrors() {
-		return &exitError{code: exitFailed}
-	}
-	return nil
+	return f.project(ctx, dir, opts, func(res *lang.Result, ds diag.List) error {
+		took := time.Since(start)
+		if err := f.report(stdout, res, ds); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(stderr, checkSummary(ds, res.Stats.Files, took)); err != nil {
+			return fmt.Errorf("writing the summary: %w", err)
+		}
+		return nil
+	})
 }
 
 // checkSummary says in a line what a check found in how many files, and how long it took.

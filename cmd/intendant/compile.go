@@ -114,22 +114,34 @@ func (f *compileFlags) run(ctx context.Context, dir string, stdout, stderr io.Wr
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
+	out := bufio.NewWriter(stdout)
+	defer func() { _ = out.Flush() }() // what was printed before a fault of ours
+	opts.Stdout = out
+	return f.project(ctx, dir, opts, func(res *lang.Result, ds diag.List) error {
+		if err := out.Flush(); err != nil {
+			return fmt.Errorf("writing what the model prints: %w", err)
+		}
+		if err := f.report(stderr, res, ds); err != nil {
+			return err
+		}
+		return f.write(stdout, res, ds)
+	})
+}
+
+// project compiles the project in dir and hands the result to use, while its sources can still be read for excerpts. The error
+// carries the exit status: that of a wrong command line when there is no project, of our fault when the compiler or use fails,
+// and of a faulty model, which use has reported.
+func (f *compileFlags) project(ctx context.Context, dir string, opts lang.Options, use func(*lang.Result, diag.List) error) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return &exitError{code: exitUsage, err: fmt.Errorf("opening the project: %w", err)}
 	}
 	defer func() { _ = root.Close() }()
-	out := bufio.NewWriter(stdout)
-	opts.Stdout = out
 	res, ds, err := lang.Compile(ctx, lang.Project{FS: root.FS(), Main: f.main}, opts)
-	err = errors.Join(err, out.Flush())
+	if err == nil {
+		err = use(res, ds)
+	}
 	if err != nil {
-		return &exitError{code: exitInternal, err: err}
-	}
-	if err := f.report(stderr, res, ds); err != nil {
-		return &exitError{code: exitInternal, err: err}
-	}
-	if err := f.write(stdout, res, ds); err != nil {
 		return &exitError{code: exitInternal, err: err}
 	}
 	if ds.HasErrors() {

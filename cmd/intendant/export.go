@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/intendant/intendant/api"
+	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang"
 	"github.com/intendant/intendant/model"
 )
@@ -83,24 +84,15 @@ written to a file and nothing is uploaded.`,
 
 // compile runs the compiler in this process and fails, with the diagnostics written, when the model has faults.
 func (f *compileFlags) compile(ctx context.Context, dir string, stdout, stderr io.Writer, inputs lang.Inputs) (*lang.Result, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, &exitError{code: exitUsage, err: fmt.Errorf("opening the project: %w", err)}
-	}
-	defer func() { _ = root.Close() }()
 	out := bufio.NewWriter(stdout)
+	defer func() { _ = out.Flush() }() // what was printed before a fault of ours
 	inputs.Env = os.LookupEnv
-	res, ds, err := lang.Compile(ctx, lang.Project{FS: root.FS(), Main: f.main}, lang.Options{Inputs: inputs, Stdout: out})
-	if err = errors.Join(err, out.Flush()); err != nil {
-		return nil, &exitError{code: exitInternal, err: err}
-	}
-	if err := f.report(stderr, res, ds); err != nil {
-		return nil, &exitError{code: exitInternal, err: err}
-	}
-	if ds.HasErrors() {
-		return nil, &exitError{code: exitFailed}
-	}
-	return res, nil
+	var made *lang.Result
+	err := f.project(ctx, dir, lang.Options{Inputs: inputs, Stdout: out}, func(res *lang.Result, ds diag.List) error {
+		made = res
+		return errors.Join(out.Flush(), f.report(stderr, res, ds))
+	})
+	return made, err
 }
 
 // compileInputs reads facts and parameters of the environment from the server.

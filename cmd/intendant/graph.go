@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang"
 	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/eval"
@@ -70,35 +70,25 @@ func (f *graphFlags) run(ctx context.Context, dir string, stdout, stderr io.Writ
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return &exitError{code: exitUsage, err: fmt.Errorf("opening the project: %w", err)}
-	}
-	defer func() { _ = root.Close() }()
-	res, ds, err := lang.Compile(ctx, lang.Project{FS: root.FS(), Main: f.main}, opts)
-	if err != nil {
-		return &exitError{code: exitInternal, err: err}
-	}
-	if ds.HasErrors() {
-		if err := f.report(stderr, res, ds); err != nil {
-			return &exitError{code: exitInternal, err: err}
+	return f.project(ctx, dir, opts, func(res *lang.Result, ds diag.List) error {
+		if ds.HasErrors() {
+			return f.report(stderr, res, ds)
 		}
-		return &exitError{code: exitFailed}
-	}
-	g := typeGraph(res.Model, f.all)
-	if f.instances {
-		g = instanceGraph(res.Model, f.all)
-	}
-	w := bufio.NewWriter(stdout)
-	if f.output == "mermaid" {
-		g.mermaid(w)
-	} else {
-		g.dot(w)
-	}
-	if err := w.Flush(); err != nil {
-		return &exitError{code: exitInternal, err: fmt.Errorf("writing the graph: %w", err)}
-	}
-	return nil
+		g := typeGraph(res.Model, f.all)
+		if f.instances {
+			g = instanceGraph(res.Model, f.all)
+		}
+		w := bufio.NewWriter(stdout)
+		if f.output == "mermaid" {
+			g.mermaid(w)
+		} else {
+			g.dot(w)
+		}
+		if err := w.Flush(); err != nil {
+			return fmt.Errorf("writing the graph: %w", err)
+		}
+		return nil
+	})
 }
 
 // graph is what is drawn. Edges refer to nodes by their place.
