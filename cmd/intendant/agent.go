@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -126,11 +125,7 @@ func agentConfig(c *config.Config, f *agentFlags) (agents.Config, error) {
 	cfg.Environment = model.EnvironmentID{UUID: env}
 	const transport = "agent_rest_transport"
 	if cfg.URL == "" {
-		scheme := "http"
-		if c.Bool(transport, "ssl") {
-			scheme = "https"
-		}
-		cfg.URL = scheme + "://" + net.JoinHostPort(c.String(transport, "host"), c.String(transport, "port"))
+		cfg.URL = transportURL(c, "agent")
 	}
 	if cfg.StateDir == "" {
 		if cfg.StateDir = c.String("agent", "state-dir"); cfg.StateDir == "" {
@@ -161,29 +156,18 @@ func agentUsage(format string, args ...any) error {
 
 // agentTransport trusts the certificates of a file besides the system's.
 func agentTransport(caFile string) (*http.Transport, error) {
-	transport := &http.Transport{
+	trust, err := trusting(caFile)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:     trust,
 		TLSHandshakeTimeout: 15 * time.Second,
 		IdleConnTimeout:     90 * time.Second,
 		MaxIdleConnsPerHost: 8,
-	}
-	if caFile == "" {
-		return transport, nil
-	}
-	certificates, err := os.ReadFile(caFile)
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificates to trust: %w", err)
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(certificates) {
-		return nil, fmt.Errorf("reading the certificates to trust: %s holds none in PEM form", caFile)
-	}
-	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	return transport, nil
+	}, nil
 }
 
 // pinnedTransport makes a transport that accepts one certificate, and no other, whatever names it has: that of the server

@@ -62,22 +62,21 @@ func transportURL(c *config.Config, kind string) string {
 	return scheme + "://" + net.JoinHostPort(c.String(section, "host"), c.String(section, "port"))
 }
 
-// transportTLS trusts the system's certificates and those of the section.
-func transportTLS(c *config.Config, kind string) (*tls.Config, error) {
-	file := c.String(kind+"_rest_transport", "ssl-ca-cert-file")
-	if file == "" {
-		return nil, nil //nolint:nilnil // nil is the documented default of the client
+// trusting accepts the system's certificates and those of a file; nil, the default of transports, when there is no file.
+func trusting(caFile string) (*tls.Config, error) {
+	if caFile == "" {
+		return nil, nil //nolint:nilnil // see above
 	}
-	pem, err := os.ReadFile(file)
+	certificates, err := os.ReadFile(caFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading ssl-ca-cert-file: %w", err)
+		return nil, fmt.Errorf("reading the certificates to trust: %w", err)
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM form", file)
+	if !pool.AppendCertsFromPEM(certificates) {
+		return nil, fmt.Errorf("reading the certificates to trust: %s holds none in PEM form", caFile)
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
@@ -88,7 +87,7 @@ func (r *remote) client() (*api.Client, *config.Config, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	trust, err := transportTLS(c, "cmdline")
+	trust, err := trusting(c.String("cmdline_rest_transport", "ssl-ca-cert-file"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -110,29 +109,31 @@ type session struct {
 
 // plain connects without an environment.
 func (r *remote) plain(cmd *cobra.Command) (*session, error) {
+	s, _, err := r.connect(cmd)
+	return s, err
+}
+
+// connect makes the session of a command, and returns the settings that it was made from.
+func (r *remote) connect(cmd *cobra.Command) (*session, *config.Config, error) {
 	p, err := newPrinter(cmd, *r.output)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	client, _, err := r.client()
+	client, c, err := r.client()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &session{client, p}, nil
+	return &session{client, p}, c, nil
 }
 
 // scoped connects to the environment of -e, or else of the configuration.
 func (r *remote) scoped(cmd *cobra.Command) (*session, error) {
-	s, err := r.plain(cmd)
+	s, c, err := r.connect(cmd)
 	if err != nil {
 		return nil, err
 	}
 	name := r.environment
 	if name == "" {
-		c, err := r.g.load(r.flags())
-		if err != nil {
-			return nil, err
-		}
 		if name = c.String("config", "environment"); name == "" {
 			return nil, &exitError{code: exitUsage, err: errors.New("which environment? give -e NAME, or set config.environment")}
 		}
@@ -147,7 +148,7 @@ func (r *remote) scoped(cmd *cobra.Command) (*session, error) {
 
 // findEnvironment finds an environment by id, or by a name that only one has.
 func findEnvironment(ctx context.Context, c *api.Client, name string) (api.EnvironmentDetails, error) {
-	all, err := c.Environments(ctx, true)
+	all, err := c.Environments(ctx, false)
 	if err != nil {
 		return api.EnvironmentDetails{}, err
 	}

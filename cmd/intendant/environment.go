@@ -145,6 +145,9 @@ func (r *remote) environmentShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if e, err = s.EnvironmentDetails(cmd.Context(), e.ID); err != nil {
+				return err
+			}
 			return s.environment(e, format)
 		},
 	}
