@@ -43,6 +43,10 @@ type DesiredState struct {
 	Intents     []Intent
 	Unknowns    []UnknownParameter
 	Files       []File
+	// Code is the Python code that the resources need at their agents, by module; its contents are among Files or stored before.
+	Code []ModuleCode
+	// Pip says where agents get the packages that the code requires; nil leaves it to the agents' own settings.
+	Pip json.RawMessage
 	// ResourceSets lists the sets named by the model, also empty ones.
 	ResourceSets []string
 	// Digest covers the intents in canonical order; equal models give equal digests.
