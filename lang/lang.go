@@ -86,10 +86,9 @@ type Result struct {
 }
 
 // Compile compiles a project. The diagnostics hold all faults and warnings; the result is never nil when err is nil. err is
-// set when the context is done or when the compiler itself is at fault.
+// set when the context is done or when the compiler itself is at fault. Who compiles a project more than once uses a [Session].
 func Compile(ctx context.Context, p Project, opts Options) (*Result, diag.List, error) {
-	res, ds, err := compile(ctx, p, opts, time.Now)
-	return res, slices.DeleteFunc(ds, ours), err
+	return newCompilation(opts, time.Now).compile(ctx, p)
 }
 
 // ours reports a warning about an embedded module: its users can do nothing about it.
@@ -97,61 +96,86 @@ func ours(d diag.Diagnostic) bool {
 	return d.Severity == diag.Warning && strings.HasPrefix(d.Range.File, "{")
 }
 
-// compile is [Compile] with a clock, which measures how long phases take and nothing else.
-func compile(ctx context.Context, p Project, opts Options, now func() time.Time) (*Result, diag.List, error) {
-	c := &compilation{opts: opts, res: &Result{Source: func(string) ([]byte, bool) { return nil, false }}}
-	start := now()
-	lap := func(d *time.Duration) {
-		t := now()
-		*d, start = t.Sub(start), t
+func newCompilation(opts Options, now func() time.Time) *compilation {
+	return &compilation{
+		opts: opts, now: now, start: now(),
+		res: &Result{Source: func(string) ([]byte, bool) { return nil, false }},
 	}
-	prog, ds, err := module.Load(ctx, p.FS, module.Options{
-		Main: p.Main, Builtin: std.Modules(standardNames(p.FS, opts.Sites)), Sites: opts.Sites, Cache: opts.Cache,
-	})
-	lap(&c.res.Stats.Load)
+}
+
+// compile goes through all phases.
+func (c *compilation) compile(ctx context.Context, p Project) (*Result, diag.List, error) {
+	err := c.phases(ctx, p)
 	if err != nil {
-		return nil, nil, fmt.Errorf("loading the project: %w", err)
+		return nil, nil, err
+	}
+	return c.res, slices.DeleteFunc(c.diags, ours), nil
+}
+
+func (c *compilation) phases(ctx context.Context, p Project) error {
+	if err := c.front(ctx, p); err != nil || c.diags.HasErrors() {
+		return err
+	}
+	m, faults, err := eval.Run(ctx, c.bound, eval.Config{Host: c.host, MaxSteps: c.opts.MaxSteps})
+	c.lap(&c.res.Stats.Eval)
+	if err != nil {
+		return fmt.Errorf("running the model: %w", err)
+	}
+	c.res.Model = m
+	c.res.Stats.Instances, c.res.Stats.Steps, c.res.Stats.Freezes = len(m.Instances), m.Steps, m.Freezes
+	c.res.Inputs = c.host.used()
+	if c.faults(faults) {
+		return nil
+	}
+	c.export(c.bound, m)
+	c.lap(&c.res.Stats.Export)
+	return nil
+}
+
+// front goes through the phases before the model runs: it loads and binds the program, which is not to be run when there are
+// errors.
+func (c *compilation) front(ctx context.Context, p Project) error {
+	prog, ds, err := module.Load(ctx, p.FS, module.Options{
+		Main: p.Main, Builtin: std.Modules(standardNames(p.FS, c.opts.Sites)), Sites: c.opts.Sites, Cache: c.opts.Cache,
+	})
+	c.lap(&c.res.Stats.Load)
+	if err != nil {
+		return fmt.Errorf("loading the project: %w", err)
 	}
 	c.diags = ds
 	c.loaded = prog
 	c.res.Stats.Files = len(prog.Files)
 	c.res.Source = c.source
 	if ds.HasErrors() {
-		return c.res, c.diags, nil
+		return nil
 	}
 	ext, err := c.extensions(ctx)
 	if err != nil || c.diags.HasErrors() {
-		return c.res, c.diags, err
+		return err
 	}
 	c.host = newHost(c, ext)
-	bound, ok := c.check()
-	lap(&c.res.Stats.Check)
-	if !ok {
-		return c.res, c.diags, nil
-	}
-	m, faults, err := eval.Run(ctx, bound, eval.Config{Host: c.host, MaxSteps: opts.MaxSteps})
-	lap(&c.res.Stats.Eval)
-	if err != nil {
-		return nil, nil, fmt.Errorf("running the model: %w", err)
-	}
-	c.res.Model = m
-	c.res.Stats.Instances, c.res.Stats.Steps, c.res.Stats.Freezes = len(m.Instances), m.Steps, m.Freezes
-	c.res.Inputs = c.host.used()
-	if c.faults(faults) {
-		return c.res, c.diags, nil
-	}
-	c.export(bound, m)
-	lap(&c.res.Stats.Export)
-	return c.res, c.diags, nil
+	c.check()
+	c.lap(&c.res.Stats.Check)
+	return nil
 }
 
 // compilation is the state of one compile.
 type compilation struct {
-	opts   Options
-	loaded *module.Program
+	opts Options
+	// now measures how long phases take, and nothing else; start is when the current one began.
+	now    func() time.Time
+	start  time.Time
+	loaded *module.Program // nil until the files are read
+	bound  *check.Program  // nil until names are bound; incomplete when that gave errors
 	host   *host
 	diags  diag.List
 	res    *Result
+}
+
+// lap notes how long a phase took.
+func (c *compilation) lap(d *time.Duration) {
+	t := c.now()
+	*d, c.start = t.Sub(c.start), t
 }
 
 func (c *compilation) faults(fs []*check.Fault) bool {
@@ -189,7 +213,7 @@ func (c *compilation) extensions(ctx context.Context) (Extension, error) {
 	return ext, nil
 }
 
-func (c *compilation) check() (*check.Program, bool) {
+func (c *compilation) check() {
 	in := check.Input{Plugins: c.plugins(), Validate: eval.NewValidator(c.host).Validate}
 	for _, f := range c.loaded.Files {
 		in.Sources = append(in.Sources, check.Source{Namespace: f.Namespace, File: f.Tree})
@@ -200,8 +224,9 @@ func (c *compilation) check() (*check.Program, bool) {
 		})
 	}
 	prog, faults, warnings := check.Check(in)
+	c.bound = prog
 	c.diags.Add(warnings...)
-	return prog, !c.faults(faults)
+	c.faults(faults)
 }
 
 // plugins lists the plugins of the modules that the project uses: those of a built-in module that the project replaces by one

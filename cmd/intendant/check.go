@@ -95,6 +95,7 @@ func checkSummary(ds diag.List, files int, took time.Duration) string {
 
 // follow checks, and checks again after each change, until the context is done.
 func (f *checkFlags) follow(ctx context.Context, dir string, stdout, stderr io.Writer) error {
+	f.session = lang.NewSession()
 	seed := maphash.MakeSeed()
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()

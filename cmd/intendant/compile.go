@@ -34,6 +34,8 @@ type compileFlags struct {
 	environment string
 	noCache     bool
 	maxSteps    int64
+	// session is what a command that compiles again and again keeps; nil for one that compiles once.
+	session *lang.Session
 }
 
 // newCompileCommand compiles a project and reports what came out.
@@ -137,7 +139,11 @@ func (f *compileFlags) project(ctx context.Context, dir string, opts lang.Option
 		return &exitError{code: exitUsage, err: fmt.Errorf("opening the project: %w", err)}
 	}
 	defer func() { _ = root.Close() }()
-	res, ds, err := lang.Compile(ctx, lang.Project{FS: root.FS(), Main: f.main}, opts)
+	compile := lang.Compile
+	if f.session != nil {
+		compile = f.session.Compile
+	}
+	res, ds, err := compile(ctx, lang.Project{FS: root.FS(), Main: f.main}, opts)
 	if err == nil {
 		err = use(res, ds)
 	}

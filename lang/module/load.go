@@ -2,7 +2,6 @@ package module
 
 import (
 	"context"
-	"crypto/sha256"
 	"io/fs"
 	"path"
 	"runtime"
@@ -30,24 +29,6 @@ type Options struct {
 	Cache Cache
 	// Parallel is how many files are parsed at the same time; 0 for as many as there are processors.
 	Parallel int
-}
-
-// Cache keeps parsed files. Its methods are called from several goroutines. Trees and lists are never changed after Put, so
-// that one value may serve any number of loads.
-type Cache interface {
-	// Get returns what was put under a key.
-	Get(key CacheKey) (CacheEntry, bool)
-	// Put keeps an entry, or forgets it.
-	Put(key CacheKey, entry CacheEntry)
-}
-
-// CacheKey is a digest of a file's path in diagnostics and its content.
-type CacheKey [sha256.Size]byte
-
-// CacheEntry is the result of parsing a file.
-type CacheEntry struct {
-	Tree  *syntax.File
-	Diags diag.List
 }
 
 // maxSource bounds source files, in bytes. The parser has a limit of its own.
@@ -225,14 +206,6 @@ func (l *loader) parseOne(u *unit) {
 	}
 	u.tree, u.diags = syntax.Parse(u.name, u.src, l.opts.Syntax)
 	l.opts.Cache.Put(key, CacheEntry{Tree: u.tree, Diags: u.diags})
-}
-
-func cacheKey(name string, src []byte) CacheKey {
-	h := sha256.New()
-	h.Write([]byte(name))
-	h.Write([]byte{0})
-	h.Write(src)
-	return CacheKey(h.Sum(nil))
 }
 
 // imported is a namespace that a file imports.
