@@ -69,9 +69,9 @@ func fact(r model.Result, name string) string {
 	return ""
 }
 
-func (l *lockedBuffer) mustNotHold(t testing.TB, secret string) {
+func (b *lockedBuffer) mustNotHold(t testing.TB, secret string) {
 	t.Helper()
-	if secret != "" && strings.Contains(l.String(), secret) {
+	if secret != "" && strings.Contains(b.String(), secret) {
 		t.Errorf("the log has the secret %s", secret)
 	}
 }

@@ -2,7 +2,7 @@ package agents
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // the file storage is addressed by SHA-1, as in the reference
+	"crypto/sha1"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -111,7 +111,7 @@ func (c *fileCache) openKept(hash string) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("opening kept content %s: %w", hash, err)
 	}
-	sum := sha1.New() //nolint:gosec // see the import
+	sum := sha1.New()
 	size, err := io.Copy(sum, f)
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
@@ -165,7 +165,7 @@ func (c *fileCache) fetch(ctx context.Context, hash string) (_ *os.File, _ int64
 			_, _ = f.Close(), os.Remove(f.Name())
 		}
 	}()
-	sum := sha1.New() //nolint:gosec // see the import
+	sum := sha1.New()
 	size, err := io.Copy(io.MultiWriter(f, sum), io.LimitReader(resp.Body, maxContent+1))
 	if err != nil {
 		return nil, 0, fmt.Errorf("fetching content %s: %w: %w", hash, model.ErrUnavailable, err)

@@ -96,7 +96,7 @@ func (a *Agent) connect(ctx context.Context) error {
 		stopping := a.stopping
 		a.mu.Unlock()
 		if ctx.Err() != nil || stopping {
-			return nil
+			return nil //nolint:nilerr // a stop on request is no failure
 		}
 		if errors.Is(err, model.ErrForbidden) && a.cfg.Key != "" {
 			return fmt.Errorf("opening a session: %w", err)
@@ -155,6 +155,7 @@ func (a *Agent) dial(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	url := "ws" + strings.TrimPrefix(a.cfg.URL, "http") + wire.SessionPath
+	//nolint:bodyclose // the library closes it, or keeps it as the connection
 	conn, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: a.cfg.Transport}, HTTPHeader: headers(a.cfg), CompressionMode: websocket.CompressionDisabled,
 	})

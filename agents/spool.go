@@ -206,7 +206,7 @@ func (s *spool) append(r wire.Result) {
 		s.log.Error("encoding a result", "task", r.Task, "error", err)
 		r.Changes, r.Facts, r.Log = nil, nil, []wire.LogLine{{Level: model.LevelError, Message: err.Error(), Time: r.FinishedAt}}
 		r.Outcome = model.OutcomeFailed
-		body, _ = json.Marshal(r)
+		body, _ = json.Marshal(r) //nolint:errchkjson // what could fail has just been taken out
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,10 +2,11 @@ package api
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // the file storage of the reference is addressed by SHA-1
+	"crypto/sha1"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -39,8 +40,7 @@ func (c *Client) RenameProject(ctx context.Context, id, name string) (Project, e
 
 // DeleteProject removes an empty project.
 func (c *Client) DeleteProject(ctx context.Context, id string) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v2/project" + escape(id)})
-	return err
+	return c.do(ctx, request{method: http.MethodDelete, path: "/api/v2/project" + escape(id)})
 }
 
 // Environments lists all environments; with summary each has its resources counted by status.
@@ -89,26 +89,22 @@ func (c *Client) UpdateEnvironment(ctx context.Context, id string, e Environment
 
 // DeleteEnvironment removes an environment and all that belongs to it.
 func (c *Client) DeleteEnvironment(ctx context.Context, id string) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v2/environment" + escape(id)})
-	return err
+	return c.do(ctx, request{method: http.MethodDelete, path: "/api/v2/environment" + escape(id)})
 }
 
 // ClearEnvironment removes all that belongs to an environment.
 func (c *Client) ClearEnvironment(ctx context.Context, id string) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v2/decommission" + escape(id)})
-	return err
+	return c.do(ctx, request{method: http.MethodDelete, path: "/api/v2/decommission" + escape(id)})
 }
 
 // Halt stops everything in the environment until [Client.Resume].
 func (c *Client) Halt(ctx context.Context) error {
-	_, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v2/actions/environment/halt"})
-	return err
+	return c.do(ctx, request{method: http.MethodPost, path: "/api/v2/actions/environment/halt"})
 }
 
 // Resume ends a halt.
 func (c *Client) Resume(ctx context.Context) error {
-	_, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v2/actions/environment/resume"})
-	return err
+	return c.do(ctx, request{method: http.MethodPost, path: "/api/v2/actions/environment/resume"})
 }
 
 // Settings reads the values that are set and all definitions.
@@ -124,14 +120,12 @@ func (c *Client) Setting(ctx context.Context, name string) (json.RawMessage, err
 
 // SetSetting sets a setting; texts such as "yes" and "12" are converted by the server.
 func (c *Client) SetSetting(ctx context.Context, name string, v any) error {
-	_, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v2/environment_settings" + escape(name), body: map[string]any{"value": v}})
-	return err
+	return c.do(ctx, request{method: http.MethodPost, path: "/api/v2/environment_settings" + escape(name), body: map[string]any{"value": v}})
 }
 
 // DeleteSetting puts a setting back to its default.
 func (c *Client) DeleteSetting(ctx context.Context, name string) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v2/environment_settings" + escape(name)})
-	return err
+	return c.do(ctx, request{method: http.MethodDelete, path: "/api/v2/environment_settings" + escape(name)})
 }
 
 // CompileRequest asks for a compile.
@@ -159,8 +153,7 @@ func (c *Client) Compile(ctx context.Context, id string) (CompileAnalysis, error
 
 // CancelCompile stops a compile.
 func (c *Client) CancelCompile(ctx context.Context, id string) error {
-	_, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v3/compile" + escape(id) + "/cancel"})
-	return err
+	return c.do(ctx, request{method: http.MethodPost, path: "/api/v3/compile" + escape(id) + "/cancel"})
 }
 
 // Compiles lists compile reports, newest request first.
@@ -187,8 +180,7 @@ func (c *Client) UploadVersion(ctx context.Context, v UploadedVersion) error {
 	if v.ModuleVersionInfo == nil {
 		v.ModuleVersionInfo = map[string]json.RawMessage{}
 	}
-	_, err := c.do(ctx, request{method: http.MethodPut, path: "/api/v1/version", body: v})
-	return err
+	return c.do(ctx, request{method: http.MethodPut, path: "/api/v1/version", body: v})
 }
 
 // Versions lists versions, newest first, with their commits and what each changed.
@@ -204,14 +196,12 @@ func (c *Client) Version(ctx context.Context, number int) (VersionDetails, error
 
 // ReleaseVersion makes a version the desired state.
 func (c *Client) ReleaseVersion(ctx context.Context, number int) error {
-	_, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v2/desiredstate" + escape(strconv.Itoa(number)) + "/promote"})
-	return err
+	return c.do(ctx, request{method: http.MethodPost, path: "/api/v2/desiredstate" + escape(strconv.Itoa(number)) + "/promote"})
 }
 
 // DeleteVersion removes a version.
 func (c *Client) DeleteVersion(ctx context.Context, number int) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v1/version" + escape(strconv.Itoa(number))})
-	return err
+	return c.do(ctx, request{method: http.MethodDelete, path: "/api/v1/version" + escape(strconv.Itoa(number))})
 }
 
 // VersionResources lists the resources of a version.
@@ -238,7 +228,7 @@ func (c *Client) DiffVersions(ctx context.Context, from, to int) ([]ResourceDiff
 func (c *Client) UploadFiles(ctx context.Context, contents map[string][]byte) (int, error) {
 	hashes := make([]string, 0, len(contents))
 	for hash, content := range contents {
-		sum := sha1.Sum(content) //nolint:gosec // see the import
+		sum := sha1.Sum(content)
 		if hex.EncodeToString(sum[:]) != hash {
 			return 0, fmt.Errorf("file %s: the content has another hash", hash)
 		}
@@ -253,7 +243,7 @@ func (c *Client) UploadFiles(ctx context.Context, contents map[string][]byte) (i
 	}
 	for i, hash := range out.Files {
 		body := map[string]any{"content": base64.StdEncoding.EncodeToString(contents[hash])}
-		if _, err := c.do(ctx, request{method: http.MethodPut, path: "/api/v1/file" + escape(hash), body: body, key: newKey()}); err != nil {
+		if err := c.do(ctx, request{method: http.MethodPut, path: "/api/v1/file" + escape(hash), body: body, key: newKey()}); err != nil {
 			return i, err
 		}
 	}
@@ -281,7 +271,7 @@ func (c *Client) DeploySummary(ctx context.Context) (DeploySummary, error) {
 		return DeploySummary{}, err
 	}
 	if metadata == nil || metadata.DeploySummary == nil {
-		return DeploySummary{}, fmt.Errorf("the server did not send a summary of the deployment")
+		return DeploySummary{}, errors.New("the server did not send a summary of the deployment")
 	}
 	return *metadata.DeploySummary, nil
 }
@@ -365,8 +355,7 @@ func (c *Client) AgentAction(ctx context.Context, name, action string) error {
 	if name != "" {
 		path = "/api/v2/agent" + escape(name, action)
 	}
-	_, err := c.do(ctx, request{method: http.MethodPost, path: path})
-	return err
+	return c.do(ctx, request{method: http.MethodPost, path: path})
 }
 
 // IssueAgentToken makes a token that lets an agent in.
@@ -383,8 +372,7 @@ func (c *Client) AgentTokens(ctx context.Context) ([]AgentToken, error) {
 
 // RevokeAgentToken makes a token useless.
 func (c *Client) RevokeAgentToken(ctx context.Context, id string) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v3/agent-token" + escape(id)})
-	return err
+	return c.do(ctx, request{method: http.MethodDelete, path: "/api/v3/agent-token" + escape(id)})
 }
 
 // Parameters lists the parameters of the environment.
@@ -415,8 +403,7 @@ func (c *Client) SetParameter(ctx context.Context, name, v string, recompile boo
 
 // DeleteParameter removes a parameter.
 func (c *Client) DeleteParameter(ctx context.Context, name string) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v1/parameter" + escape(name)})
-	return err
+	return c.do(ctx, request{method: http.MethodDelete, path: "/api/v1/parameter" + escape(name)})
 }
 
 // Facts lists the facts of the environment.
@@ -469,14 +456,12 @@ func (c *Client) UpdateRepository(ctx context.Context, name string, r Repository
 
 // DeleteRepository removes a repository that no environment uses.
 func (c *Client) DeleteRepository(ctx context.Context, name string) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v3/repository" + escape(name)})
-	return err
+	return c.do(ctx, request{method: http.MethodDelete, path: "/api/v3/repository" + escape(name)})
 }
 
 // SyncRepository fetches a repository now.
 func (c *Client) SyncRepository(ctx context.Context, name string) error {
-	_, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v3/repository" + escape(name) + "/sync", key: newKey()})
-	return err
+	return c.do(ctx, request{method: http.MethodPost, path: "/api/v3/repository" + escape(name) + "/sync", key: newKey()})
 }
 
 // Deliveries lists webhook deliveries, newest first.
@@ -492,8 +477,7 @@ func (c *Client) Delivery(ctx context.Context, repository, key string) (Delivery
 
 // ReplayDelivery works on a webhook delivery again.
 func (c *Client) ReplayDelivery(ctx context.Context, repository, key string) error {
-	_, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v3/delivery" + escape(repository, key) + "/replay"})
-	return err
+	return c.do(ctx, request{method: http.MethodPost, path: "/api/v3/delivery" + escape(repository, key) + "/replay"})
 }
 
 // Journeys follows commits from push to converged, newest first.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -327,13 +328,10 @@ func plain[T any](ctx context.Context, c *Client, r request) (T, error) {
 	return out, nil
 }
 
-// do makes a call whose answer does not matter; it returns warnings.
-func (c *Client) do(ctx context.Context, r request) ([]string, error) {
-	e, err := fetch[json.RawMessage](ctx, c, r)
-	if err != nil || e.Metadata == nil {
-		return nil, err
-	}
-	return e.Metadata.Warnings, nil
+// do makes a call whose answer does not matter.
+func (c *Client) do(ctx context.Context, r request) error {
+	_, err := fetch[json.RawMessage](ctx, c, r)
+	return err
 }
 
 // ListOptions narrow and order a list. Nil fields leave the server's defaults.
@@ -350,9 +348,7 @@ type ListOptions struct {
 
 func (o ListOptions) query() url.Values {
 	q := url.Values{}
-	for k, v := range o.Extra {
-		q[k] = v
-	}
+	maps.Copy(q, o.Extra)
 	if o.Limit > 0 {
 		q.Set("limit", fmt.Sprint(o.Limit))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,7 +41,7 @@ func (r *run) compile(ctx context.Context, st *stage, w *workspace, dir string) 
 	args := append(slices.Clone(c.Command[1:]), dir,
 		"--result", w.path("result.json"), "--files", w.path("files"), "--inputs", w.path("inputs.json"))
 	limits := c.Limits
-	cmd := exec.Command(c.Command[0], args...) //nolint:gosec // the operator's own program; how it ends is ours to decide, not exec's
+	cmd := exec.Command(c.Command[0], args...) //nolint:noctx // the whole session is ended, in steps: see wait
 	cmd.Dir = w.path("home")
 	env, refused := childEnvironment(c, w, r.job.EnvironmentVariables)
 	cmd.Env = env
@@ -112,9 +113,7 @@ func childEnvironment(c Config, w *workspace, job map[string]string) (env, refus
 		}
 		set[name] = value
 	}
-	for name, value := range c.Environment {
-		set[name] = value
-	}
+	maps.Copy(set, c.Environment)
 	for name, value := range set {
 		env = append(env, name+"="+value)
 	}

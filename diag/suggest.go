@@ -2,7 +2,7 @@ package diag
 
 import "slices"
 
-// Closest is the candidate that was most likely meant by name; empty when none is close enough. Of equally close ones the
+// Closest is the candidate that was most likely meant by name; empty when none is near enough. Of equally near ones the
 // first in alphabetical order is taken.
 func Closest(name string, candidates []string) string {
 	if s := Suggest(name, candidates, 1); len(s) > 0 {
@@ -11,7 +11,7 @@ func Closest(name string, candidates []string) string {
 	return ""
 }
 
-// Suggest lists at most n candidates that may have been meant by name, the closest first. A candidate is close when it can be
+// Suggest lists at most n candidates that may have been meant by name, the closest first. A candidate is near when it can be
 // made by changing, adding, dropping or swapping no more than a third of the characters.
 func Suggest(name string, candidates []string, n int) []string {
 	limit := max(1, (len([]rune(name))+1)/3)
@@ -19,17 +19,17 @@ func Suggest(name string, candidates []string, n int) []string {
 		text     string
 		distance int
 	}
-	var close []scored
+	var near []scored
 	want := []rune(name)
 	for _, c := range candidates {
 		if c == name {
 			continue
 		}
 		if d := distance(want, []rune(c), limit); d <= limit {
-			close = append(close, scored{c, d})
+			near = append(near, scored{c, d})
 		}
 	}
-	slices.SortFunc(close, func(a, b scored) int {
+	slices.SortFunc(near, func(a, b scored) int {
 		if a.distance != b.distance {
 			return a.distance - b.distance
 		}
@@ -41,9 +41,9 @@ func Suggest(name string, candidates []string, n int) []string {
 		}
 		return 0
 	})
-	close = slices.CompactFunc(close, func(a, b scored) bool { return a.text == b.text })
-	out := make([]string, 0, min(n, len(close)))
-	for _, s := range close[:min(n, len(close))] {
+	near = slices.CompactFunc(near, func(a, b scored) bool { return a.text == b.text })
+	out := make([]string, 0, min(n, len(near)))
+	for _, s := range near[:min(n, len(near))] {
 		out = append(out, s.text)
 	}
 	return out

@@ -80,6 +80,7 @@ func (p Printer) diagnostic(b *bytes.Buffer, d Diagnostic) {
 		style = styleError
 	case Warning:
 		style = styleWarn
+	case Info:
 	}
 	head := string(d.Severity)
 	if d.Code != "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
@@ -50,10 +51,8 @@ func checkAddress(a netip.Addr, blockPrivate bool) error {
 	case a.IsMulticast(), a.IsInterfaceLocalMulticast():
 		return refuse("it is a multicast address")
 	}
-	for _, m := range metadataAddresses {
-		if a == m {
-			return refuse("it serves machine credentials, not repositories")
-		}
+	if slices.Contains(metadataAddresses, a) {
+		return refuse("it serves machine credentials, not repositories")
 	}
 	if blockPrivate && (a.IsPrivate() || a.IsLoopback() || carrier.Contains(a)) {
 		return refuse("private networks are blocked in the server's configuration")

@@ -137,7 +137,7 @@ func answer(w http.ResponseWriter, status int, body hookAnswer) {
 		h.Set("Retry-After", "10")
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the sender is gone; there is nobody to tell
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // the sender is gone; there is nobody to tell
 }
 
 // receive does the work of the handler. The result is the metric's label.

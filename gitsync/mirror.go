@@ -2,6 +2,7 @@ package gitsync
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -337,7 +338,7 @@ func resolveAll(ar *packp.AdvRefs, wants []string) (map[string]tip, []plumbing.H
 		tips[w] = tip{ref: ref, commit: hash}
 		objects = append(objects, hash)
 	}
-	slices.SortFunc(objects, func(a, b plumbing.Hash) int { return strings.Compare(string(a[:]), string(b[:])) })
+	slices.SortFunc(objects, func(a, b plumbing.Hash) int { return bytes.Compare(a[:], b[:]) })
 	return tips, slices.Compact(objects)
 }
 
@@ -570,7 +571,7 @@ func readIndex(name string) ([]plumbing.Hash, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: a pack's index: %w", errCorrupt, err)
 	}
-	defer entries.Close()
+	defer func() { _ = entries.Close() }()
 	var out []plumbing.Hash
 	for {
 		e, err := entries.Next()

@@ -222,12 +222,12 @@ func (p *poller) add(w *watcher, r request) {
 	}
 }
 
-// request asks for a sync by Run. It reports false when Run is not there: the delivery is stored and will be found.
-func (p *poller) request(name model.RepositoryName, r request) bool {
+// request asks for a sync by Run. When Run is not there nothing is lost: the delivery is stored and will be found.
+func (p *poller) request(name model.RepositoryName, r request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.active {
-		return false
+		return
 	}
 	w := p.watchers[name]
 	if w == nil {
@@ -237,7 +237,6 @@ func (p *poller) request(name model.RepositoryName, r request) bool {
 	}
 	p.add(w, r)
 	p.poke()
-	return true
 }
 
 func (p *poller) poke() {

@@ -128,7 +128,8 @@ func (t *transports) openLocal(ctx context.Context, r remote) (session, error) {
 		return nil, fmt.Errorf("%s is not a directory on the server: %w", r.path, transport.ErrRepositoryNotFound)
 	}
 	// Not bound to ctx, which is that of opening: guard watches each step.
-	cmd := exec.Command(git, "-c", "safe.directory=*", "-c", "protocol.ext.allow=never", "-c", "core.hooksPath=/dev/null", //nolint:gosec // git's own name; the path is absolute
+	//nolint:noctx // see above
+	cmd := exec.Command(git, "-c", "safe.directory=*", "-c", "protocol.ext.allow=never", "-c", "core.hooksPath=/dev/null",
 		"upload-pack", "--timeout=60", r.path)
 	cmd.Env = []string{
 		"PATH=" + filepath.Dir(git) + ":/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
@@ -263,7 +264,7 @@ func (t *transports) hostKeys(r remote, known string) (ssh.HostKeyCallback, []st
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing known_hosts: %w", err)
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	_, err = f.WriteString(known)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, nil, fmt.Errorf("preparing known_hosts: %w", err)

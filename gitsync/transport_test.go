@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -188,7 +189,7 @@ func TestHTTPFaults(t *testing.T) {
 			o := newOrigin(t)
 			noise := make([]byte, 8000)
 			_, _ = rand.Read(noise)
-			commit := o.push("main", files{"f": text(fmt.Sprintf("%x", noise))}, "c")
+			commit := o.push("main", files{"f": text(hex.EncodeToString(noise))}, "c")
 			var healed atomic.Bool
 			srv := serveHTTP(t, o, "", "", func(h http.Handler) http.Handler {
 				if tt.wrap == nil {
@@ -217,7 +218,7 @@ func TestHTTPFaults(t *testing.T) {
 				t.Errorf("a failed fetch left %q", left)
 			}
 			if healed.Store(true); tt.wrap != nil {
-				if got := checkout(t, s, env, commit); got != fmt.Sprintf("%x", noise) {
+				if got := checkout(t, s, env, commit); got != hex.EncodeToString(noise) {
 					t.Error("after the fault the content is another")
 				}
 			}

@@ -132,7 +132,7 @@ func (t *trees) readMark(dir string) (ready, bool) {
 var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // get returns the tree of a commit and unpacks it if it is not there. The caller releases it.
-func (t *trees) get(ctx context.Context, repository model.RepositoryName, commit string, make func(ctx context.Context, dir string) (*plan, error)) (string, func(), error) {
+func (t *trees) get(ctx context.Context, repository model.RepositoryName, commit string, unpack func(ctx context.Context, dir string) (*plan, error)) (string, func(), error) {
 	key := treeKey{repository, commit}
 	t.mu.Lock()
 	e := t.byKey[key]
@@ -162,7 +162,7 @@ func (t *trees) get(ctx context.Context, repository model.RepositoryName, commit
 		t.forget(e) // somebody removed it beneath us
 	}
 	begin := time.Now()
-	bytes, err := t.unpack(ctx, e, make)
+	bytes, err := t.unpack(ctx, e, unpack)
 	if err != nil {
 		release()
 		return "", nil, err

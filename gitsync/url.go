@@ -153,8 +153,8 @@ func (r remote) address() string {
 }
 
 func parseURL(raw string) (remote, error) {
-	bad := func(format string, args ...any) (remote, error) {
-		return remote{}, fmt.Errorf("repository URL %q %s: %w", RedactURL(raw), fmt.Sprintf(format, args...), model.ErrInvalid)
+	bad := func(how string) (remote, error) {
+		return remote{}, fmt.Errorf("repository URL %q %s: %w", RedactURL(raw), how, model.ErrInvalid)
 	}
 	switch {
 	case raw == "":

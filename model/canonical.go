@@ -92,7 +92,7 @@ func writeScalar(b *bytes.Buffer, v any) error {
 // AttributeHash is the fingerprint of an intent: the MD5, in hex, of the resource id and its canonical attributes. As in
 // the reference (server reference, section 1) dependencies take no part in it.
 func AttributeHash(id ResourceID, canonical json.RawMessage) string {
-	h := md5.New() //nolint:gosec // see the import
+	h := md5.New()
 	h.Write([]byte(id))
 	h.Write(canonical)
 	return hex.EncodeToString(h.Sum(nil))

@@ -103,6 +103,7 @@ func (s ResourceState) Status() Status {
 		return StatusUnavailable
 	case OutcomeNonCompliant:
 		return StatusNonCompliant
+	case OutcomeDryRun: // says nothing of a deployment
 	}
 	return StatusAvailable
 }

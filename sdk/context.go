@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -148,8 +149,7 @@ func cutValue(raw json.RawMessage) json.RawMessage {
 	case len(raw) == 0:
 		return json.RawMessage("null")
 	case len(raw) > MaxChangeBytes:
-		note, _ := json.Marshal(fmt.Sprintf("(%d bytes, too long to be shown)", len(raw)))
-		return note
+		return json.RawMessage(strconv.Quote(fmt.Sprintf("(%d bytes, too long to be shown)", len(raw))))
 	}
 	return raw
 }
@@ -264,11 +264,11 @@ func encodeKwargs(kwargs map[string]any) json.RawMessage {
 	for k, v := range kwargs {
 		safe[k] = encodeOrText(v)
 	}
-	raw, _ = json.Marshal(safe)
+	raw, _ = json.Marshal(safe) //nolint:errchkjson // texts and JSON
 	return raw
 }
 
-// Debugf, Infof, Warnf and Errorf write one line to the resource's log.
+// Debugf writes one line of level DEBUG to the resource's log.
 func (c *Context) Debugf(format string, args ...any) { c.logf(model.LevelDebug, format, args) }
 
 // Infof writes one line of level INFO to the resource's log.

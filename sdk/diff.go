@@ -50,7 +50,7 @@ func encode(v any) (json.RawMessage, error) {
 func encodeOrText(v any) json.RawMessage {
 	raw, err := encode(v)
 	if err != nil {
-		raw, _ = json.Marshal(fmt.Sprint(v))
+		raw, _ = json.Marshal(fmt.Sprint(v)) //nolint:errchkjson // a text
 	}
 	return raw
 }

@@ -24,7 +24,7 @@ const (
 
 // Instruction is an error that says how a run ended and what should happen next. It is made by [Skip],
 // [SkipForDependency], [Unavailable], [Permanent] and [Coded].
-type Instruction struct {
+type Instruction struct { //nolint:errname // it stands where an error stands, and says what to do
 	// Outcome is how the run counts.
 	Outcome model.Outcome
 	// Code is the stable reason.

@@ -59,7 +59,7 @@ func (e HandlerExecutor) Execute(c *Context, r *Resource) error {
 	if c.Task().Kind == model.TaskFacts {
 		return e.facts(c, r)
 	}
-	if err := checkRequirements(c, r); err != nil {
+	if err := checkRequirements(c); err != nil {
 		return err
 	}
 	observed, err := e.Handler.Read(c, r)
@@ -148,7 +148,7 @@ func (e HandlerExecutor) facts(c *Context, r *Resource) error {
 
 // checkRequirements skips a deploy whose requirements are not deployed. Neither dry runs nor report-only resources depend
 // on others: they only look.
-func checkRequirements(c *Context, r *Resource) error {
+func checkRequirements(c *Context) error {
 	t := c.Task()
 	if t.Kind == model.TaskDryRun || c.ReportOnly() {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -74,9 +75,7 @@ func (r *Registry) WithReferences(c *Context, res *Resource) (*Resource, error) 
 		v.byID[fields.References[i].ID] = &fields.References[i]
 	}
 	out := &Resource{ID: res.ID, Parts: res.Parts, Version: res.Version, Attributes: map[string]json.RawMessage{}, resolved: map[string]bool{}}
-	for name, raw := range res.Attributes {
-		out.Attributes[name] = raw
-	}
+	maps.Copy(out.Attributes, res.Attributes)
 	for _, m := range fields.Mutators {
 		if err := v.apply(out, m); err != nil {
 			return nil, err

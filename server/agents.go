@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -73,7 +74,7 @@ var agentListing = listing[model.AgentStatus]{
 		"name":         {textColumn, func(a model.AgentStatus) string { return string(a.Name) }},
 		"process_name": {textColumn, func(a model.AgentStatus) string { return a.Process }},
 		"status":       {textColumn, statusOfAgent},
-		"paused":       {boolColumn, func(a model.AgentStatus) string { return fmt.Sprint(a.Paused) }},
+		"paused":       {boolColumn, func(a model.AgentStatus) string { return strconv.FormatBool(a.Paused) }},
 	},
 	id:      func(a model.AgentStatus) string { return string(a.Name) },
 	filters: []string{"name", "process_name", "status"},
@@ -129,7 +130,7 @@ func (s *Server) agentAction(ctx context.Context, c *call, a agentActionArgs) (n
 
 func (s *Server) allAgentsAction(ctx context.Context, c *call, a allAgentsActionArgs) (none, error) {
 	if a.Action == "remove_all_agent_venvs" {
-		return none{}, fmt.Errorf("Python environments of agents are addressed by their content and never need to be removed: %w", model.ErrConflict)
+		return none{}, fmt.Errorf("the Python environments of agents are addressed by their content and never need to be removed: %w", model.ErrConflict)
 	}
 	return none{}, s.actOnAgents(ctx, c, nil, a.Action)
 }

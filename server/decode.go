@@ -76,26 +76,26 @@ func argumentsOf(t reflect.Type, path string) []argument {
 	return out
 }
 
-// invalidArguments is a request that does not fit its endpoint.
-type invalidArguments struct {
+// invalidArgumentsError is a request that does not fit its endpoint.
+type invalidArgumentsError struct {
 	message string
 	details []api.ValidationError
 }
 
-func (e *invalidArguments) Error() string { return e.message }
+func (e *invalidArgumentsError) Error() string { return e.message }
 
 func invalidArgument(name, kind, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
-	return &invalidArguments{
+	return &invalidArgumentsError{
 		message: text,
 		details: []api.ValidationError{{Loc: []string{name}, Msg: text, Type: kind}},
 	}
 }
 
-// bodyTooLarge is a request body over the limit.
-type bodyTooLarge struct{ limit int64 }
+// bodyTooLargeError is a request body over the limit.
+type bodyTooLargeError struct{ limit int64 }
 
-func (e *bodyTooLarge) Error() string {
+func (e *bodyTooLargeError) Error() string {
 	return fmt.Sprintf("the request body is larger than %d bytes (server.max-request-body-size)", e.limit)
 }
 
@@ -105,7 +105,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 		return nil, nil
 	}
 	if r.ContentLength > limit {
-		return nil, &bodyTooLarge{limit}
+		return nil, &bodyTooLargeError{limit}
 	}
 	var source io.Reader = &cappedReader{r.Body, limit, limit}
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
@@ -118,13 +118,13 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 		if err != nil {
 			return nil, invalidArgument("body", "value_error", "the request body is not the gzip data that its Content-Encoding says: %v", err)
 		}
-		defer z.Close()
+		defer func() { _ = z.Close() }()
 		source = &cappedReader{z, limit, limit}
 	default:
 		return nil, invalidArgument("body", "value_error", "the Content-Encoding %q is not supported; use gzip or none", encoding)
 	}
 	body, err := io.ReadAll(source)
-	var tooLarge *bodyTooLarge
+	var tooLarge *bodyTooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, err
@@ -134,7 +134,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// cappedReader fails with bodyTooLarge once more than n bytes were read.
+// cappedReader fails with bodyTooLargeError once more than n bytes were read.
 type cappedReader struct {
 	r           io.Reader
 	left, limit int64
@@ -143,7 +143,7 @@ type cappedReader struct {
 func (c *cappedReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if c.left -= int64(n); c.left < 0 {
-		return 0, &bodyTooLarge{limit: c.limit}
+		return 0, &bodyTooLargeError{limit: c.limit}
 	}
 	return n, err
 }
@@ -154,7 +154,7 @@ func collect(e *endpoint, body []byte, path map[string]string, query url.Values)
 	if len(bytes.TrimSpace(body)) > 0 {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(body, &object); err != nil {
-			return nil, &invalidArguments{message: "The request body couldn't be decoded as a JSON: " + err.Error()}
+			return nil, &invalidArgumentsError{message: "The request body couldn't be decoded as a JSON: " + err.Error()}
 		}
 		for k, v := range object {
 			values[k] = argValue{raw: v}
@@ -244,7 +244,7 @@ func bind(into reflect.Value, arguments []argument, values map[string]argValue) 
 		}
 	}
 	if len(faults) > 0 {
-		return &invalidArguments{message: message, details: faults}
+		return &invalidArgumentsError{message: message, details: faults}
 	}
 	return nil
 }
@@ -329,7 +329,7 @@ func (v argValue) assign(field reflect.Value, a *argument) error {
 		}
 		return nil
 	}
-	switch t.Kind() {
+	switch t.Kind() { //nolint:exhaustive // the rest is JSON
 	case reflect.String:
 		text, err := v.text()
 		if err != nil {

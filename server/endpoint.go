@@ -145,7 +145,7 @@ func checkOf[A any](arguments []argument) func(map[string]argValue) error {
 // variables are the names in angle brackets of a path.
 func variables(path string) []string {
 	var names []string
-	for _, segment := range strings.Split(path, "/") {
+	for segment := range strings.SplitSeq(path, "/") {
 		if name, ok := strings.CutPrefix(segment, "<"); ok {
 			names = append(names, strings.TrimSuffix(name, ">"))
 		}

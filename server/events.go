@@ -229,7 +229,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request, c *call, a 
 	beat := time.NewTicker(s.config.Heartbeat)
 	defer beat.Stop()
 	for {
-		ok := true
+		var ok bool
 		select {
 		case <-r.Context().Done():
 			return nil

@@ -37,6 +37,7 @@ func explainFromState(e model.Environment, r model.ResourceDetails, agent *model
 		because(model.ExplainReason{Code: "failed", Text: fmt.Sprintf("the last run ended as %s (%d in a row); its log has the cause", st.LastOutcome, st.Failures)})
 	case model.StatusNonCompliant:
 		because(model.ExplainReason{Code: "report-only", Text: "it differs from the desired state and is only reported on"})
+	case model.StatusAvailable, model.StatusSkipped: // what follows says why
 	}
 	if e.Halted {
 		because(model.ExplainReason{Code: "halted", Text: "the environment is halted"})

@@ -368,7 +368,7 @@ func TestIdempotencyKeysMakeRepeatsHarmless(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if resp.StatusCode != 200 {
+		if resp.StatusCode != http.StatusOK {
 			text, _ := io.ReadAll(resp.Body)
 			t.Fatalf("POST %s = %d %s", path, resp.StatusCode, text)
 		}

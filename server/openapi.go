@@ -168,6 +168,7 @@ func (s schemas) responses(e *endpoint) object {
 			}}
 		case queued:
 			schema = object{"type": "object", "required": []string{"queue"}, "properties": object{"queue": schema}}
+		case bare:
 		}
 		success["content"] = jsonContent(schema)
 	}
@@ -186,7 +187,7 @@ func (s schemas) of(t reflect.Type) any {
 	case t == reflect.TypeFor[time.Duration]():
 		return object{"type": "integer"}
 	}
-	switch t.Kind() {
+	switch t.Kind() { //nolint:exhaustive // the kinds that the API's types are made of
 	case reflect.Pointer:
 		inner := s.of(t.Elem())
 		if o, ok := inner.(object); ok {
@@ -228,8 +229,7 @@ func (s schemas) structure(t reflect.Type) object {
 	properties, required := object{}, []string{}
 	var add func(t reflect.Type)
 	add = func(t reflect.Type) {
-		for i := range t.NumField() {
-			f := t.Field(i)
+		for f := range t.Fields() {
 			tag := f.Tag.Get("json")
 			name, flags, _ := strings.Cut(tag, ",")
 			switch {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -150,6 +151,7 @@ func boundValue(kind columnKind, text string) (string, error) {
 			return "", invalidArgument("start", "type_error", "%q is neither true nor false", text)
 		}
 		return strconv.FormatBool(b), nil
+	case textColumn, uuidColumn:
 	}
 	return text, nil
 }
@@ -166,9 +168,7 @@ func (l listing[T]) describe(c *call, a pageArgs, p model.Page, list model.List[
 	c.metadata.Total, c.metadata.Before, c.metadata.After, c.metadata.PageSize = &list.Total, &list.Before, &list.After, &size
 
 	base := url.Values{}
-	for k, v := range a.keep {
-		base[k] = v
-	}
+	maps.Copy(base, a.keep)
 	base.Set("limit", strconv.Itoa(p.Limit))
 	base.Set("sort", p.Sort+"."+directionOf(p.Descending))
 	for k, v := range a.filter {
@@ -176,9 +176,7 @@ func (l listing[T]) describe(c *call, a pageArgs, p model.Page, list model.List[
 	}
 	link := func(side string, value, id *string) string {
 		q := url.Values{}
-		for k, v := range base {
-			q[k] = v
-		}
+		maps.Copy(q, base)
 		idName := map[string]string{"start": "first_id", "end": "last_id"}[side]
 		if value != nil {
 			q.Set(side, *value)

@@ -319,8 +319,9 @@ func statusOfOutcome(o model.Outcome) model.Status {
 		return model.StatusSkipped
 	case model.OutcomeCancelled:
 		return "cancelled"
+	default:
+		return model.Status(o)
 	}
-	return model.Status(o)
 }
 
 func changesOf(d model.Diff) map[string]api.AttributeChange {

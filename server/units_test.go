@@ -56,33 +56,45 @@ func TestArgumentsAreConverted(t *testing.T) {
 	}{
 		{"nothing", "", "", base(func(*allKinds) {}), ""},
 		{"null is absent", `{"text": null, "maybe": null, "flag": null}`, "", base(func(*allKinds) {}), ""},
-		{"body", `{"text": "x", "kind": "RED", "number": 3, "flag": false, "maybe": "1", "id": "11111111-2222-3333-4444-555555555555", "when": "2026-01-02T03:04:05"}`, "",
+		{
+			"body", `{"text": "x", "kind": "RED", "number": 3, "flag": false, "maybe": "1", "id": "11111111-2222-3333-4444-555555555555", "when": "2026-01-02T03:04:05"}`, "",
 			base(func(a *allKinds) {
 				a.Text, a.Kind, a.Number, a.Flag, a.Maybe, a.ID, a.When = "x", "Red", 3, false, &one, &id, &when
-			}), ""},
-		{"query", "", "text=x&kind=green&number=3&flag=off&maybe=1&list=a&names=a&names=b&raw=5&when=2026-01-02T04:04:05%2B01:00",
+			}), "",
+		},
+		{
+			"query", "", "text=x&kind=green&number=3&flag=off&maybe=1&list=a&names=a&names=b&raw=5&when=2026-01-02T04:04:05%2B01:00",
 			base(func(a *allKinds) {
 				a.Text, a.Kind, a.Number, a.Flag, a.Maybe, a.When = "x", "green", 3, false, &one, &when
 				a.List, a.Names, a.Raw = []string{"a"}, []model.AgentName{"a", "b"}, json.RawMessage(`"5"`)
-			}), ""},
-		{"keys in the query", "", "filter.a=1&filter.a=2&filter.b=3&metadata.k=v",
+			}), "",
+		},
+		{
+			"keys in the query", "", "filter.a=1&filter.a=2&filter.b=3&metadata.k=v",
 			base(func(a *allKinds) {
 				a.Filter = map[string][]string{"a": {"1", "2"}, "b": {"3"}}
 				a.Metadata = map[string]json.RawMessage{"k": json.RawMessage(`"v"`)}
-			}), ""},
-		{"filter in the body", `{"filter": {"a": ["1", 2, true], "b": "c"}}`, "",
-			base(func(a *allKinds) { a.Filter = map[string][]string{"a": {"1", "2", "true"}, "b": {"c"}} }), ""},
-		{"the rest", `{"more": [1]}`, "other=x&other=y",
+			}), "",
+		},
+		{
+			"filter in the body", `{"filter": {"a": ["1", 2, true], "b": "c"}}`, "",
+			base(func(a *allKinds) { a.Filter = map[string][]string{"a": {"1", "2", "true"}, "b": {"c"}} }), "",
+		},
+		{
+			"the rest", `{"more": [1]}`, "other=x&other=y",
 			base(func(a *allKinds) {
 				a.Rest = map[string]json.RawMessage{"more": json.RawMessage(`[1]`), "other": json.RawMessage(`["x","y"]`)}
-			}), ""},
-		{"an object", `{"inner": {"a": 4}, "raw": {"n": 12345678901234567890}}`, "",
+			}), "",
+		},
+		{
+			"an object", `{"inner": {"a": 4}, "raw": {"n": 12345678901234567890}}`, "",
 			base(func(a *allKinds) {
 				a.Inner = &struct {
 					A int `json:"a"`
 				}{4}
 				a.Raw = json.RawMessage(`{"n": 12345678901234567890}`)
-			}), ""},
+			}), "",
+		},
 		{"text of another type", `{"text": 1}`, "", allKinds{}, "a text is expected"},
 		{"value that is none of the enum", `{"kind": "blue"}`, "", allKinds{}, "not one of Red, green"},
 		{"number that is none", `{"number": 1.5}`, "", allKinds{}, "not a whole number"},
@@ -108,7 +120,7 @@ func TestArgumentsAreConverted(t *testing.T) {
 			var got allKinds
 			err = bind(reflect.ValueOf(&got).Elem(), arguments, values)
 			if c.fault != "" {
-				var invalid *invalidArguments
+				var invalid *invalidArgumentsError
 				if !errors.As(err, &invalid) || !strings.Contains(err.Error(), c.fault) || len(invalid.details) != 1 {
 					t.Errorf("bind = %v, want a fault with %q", err, c.fault)
 				}
@@ -133,7 +145,7 @@ func TestAllFaultsAreReported(t *testing.T) {
 	arguments := argumentsOf(reflect.TypeFor[args](), "")
 	var a args
 	err := bind(reflect.ValueOf(&a).Elem(), arguments, map[string]argValue{"a": {texts: []string{"x"}}, "c": {texts: []string{"y"}}})
-	var invalid *invalidArguments
+	var invalid *invalidArgumentsError
 	if !errors.As(err, &invalid) || len(invalid.details) != 3 {
 		t.Fatalf("bind = %#v, want three faults", err)
 	}
@@ -237,7 +249,7 @@ func TestWhatEnvironmentsAreMadeOfIsChecked(t *testing.T) {
 		{
 			"repository", repositoryURL,
 			map[string]string{
-				"": "", " https://x/y ": "https://x/y", "git@x:y": "git@x:y", "ssh://git@x/y": "ssh://git@x/y", "/srv/x": "/srv/x", "file:///srv/x": "file:///srv/x",
+				"": "", " https://x/y ": "https://x/y", "git@x:y": "git@x:y", "ssh://git@x/y": "ssh://git@x/y", "/srv/x": "/srv/x", "file:///srv/x": "file:///srv/x", //nolint:gocritic // the blanks are the case
 				"https://user@x/y": "https://user@x/y",
 			},
 			[]string{"-x", "x", "../x", "ext::sh", "https:///x", "https://u:p@x/y", "a b", "http://x/\ny", "javascript:alert(1)"},

@@ -63,7 +63,7 @@ func strs[To, From ~string](in []From) []To {
 
 // int32Of converts what can only be a bound or a version number; larger values are cut.
 func int32Of(n int) int32 {
-	return int32(max(math.MinInt32, min(n, math.MaxInt32))) //nolint:gosec // cut above
+	return int32(max(math.MinInt32, min(n, math.MaxInt32)))
 }
 
 // encode renders a value as JSON; nil maps and slices become the empty text given.

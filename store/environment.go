@@ -270,7 +270,7 @@ func (tx *Tx) clear(ctx context.Context, id model.EnvironmentID) error {
 	if _, err := tx.LockEnvironment(ctx, id.UUID); err != nil {
 		return notFound(err, "environment %s", id)
 	}
-	for _, clear := range []func() error{
+	for _, step := range []func() error{
 		func() error { return tx.BreakLease(ctx, id.UUID) },
 		func() error { return tx.ClearCompiles(ctx, id.UUID) },
 		func() error { return tx.ClearDryRuns(ctx, id.UUID) },
@@ -286,7 +286,7 @@ func (tx *Tx) clear(ctx context.Context, id model.EnvironmentID) error {
 		func() error { return tx.ClearSessions(ctx, id.UUID) },
 		func() error { return tx.ClearAgents(ctx, id.UUID) },
 	} {
-		if err := clear(); err != nil {
+		if err := step(); err != nil {
 			return err
 		}
 	}

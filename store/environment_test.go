@@ -15,8 +15,6 @@ import (
 	"github.com/intendant/intendant/store/storetest"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func TestProjects(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -72,14 +70,14 @@ func TestEnvironmentsLinkRepositories(t *testing.T) {
 	if _, _, err := s.RecordRevision(t.Context(), one.ID, model.Revision{Ref: "refs/heads/main", Commit: "c"}, "r", "", false); err != nil {
 		t.Fatal(err)
 	}
-	moved, err := s.UpdateEnvironment(t.Context(), one.ID, model.EnvironmentPatch{RepoURL: ptr("https://git.example.org/two"), Description: ptr("d")})
+	moved, err := s.UpdateEnvironment(t.Context(), one.ID, model.EnvironmentPatch{RepoURL: new("https://git.example.org/two"), Description: new("d")})
 	if err != nil || moved.Repository != "code-2" || moved.Revision.Commit != "" || moved.Description != "d" || moved.Name != one.Name {
 		t.Errorf("moved = %+v, %v", moved, err)
 	}
 	if stored, err := s.Environment(t.Context(), one.ID); err != nil || !cmp.Equal(stored, moved) {
 		t.Errorf("stored: %s, %v", cmp.Diff(moved, stored), err)
 	}
-	unlinked, err := s.UpdateEnvironment(t.Context(), one.ID, model.EnvironmentPatch{RepoURL: ptr("")})
+	unlinked, err := s.UpdateEnvironment(t.Context(), one.ID, model.EnvironmentPatch{RepoURL: new("")})
 	if err != nil || unlinked.Repository != "" || unlinked.RepoURL != "" {
 		t.Errorf("unlinked = %+v, %v", unlinked, err)
 	}
@@ -90,10 +88,10 @@ func TestEnvironmentsLinkRepositories(t *testing.T) {
 	if err := s.DeleteRepository(t.Context(), "code-2"); !errors.Is(err, model.ErrConflict) {
 		t.Errorf("deleted while used: %v, want a conflict", err)
 	}
-	if _, err := s.UpdateRepository(t.Context(), "code-2", model.RepositoryPatch{URL: ptr("https://git.example.org/one")}); !errors.Is(err, model.ErrConflict) {
+	if _, err := s.UpdateRepository(t.Context(), "code-2", model.RepositoryPatch{URL: new("https://git.example.org/one")}); !errors.Is(err, model.ErrConflict) {
 		t.Errorf("a URL twice: %v, want a conflict", err)
 	}
-	if _, err := s.UpdateRepository(t.Context(), "code-2", model.RepositoryPatch{URL: ptr("https://git.example.org/three")}); err != nil {
+	if _, err := s.UpdateRepository(t.Context(), "code-2", model.RepositoryPatch{URL: new("https://git.example.org/three")}); err != nil {
 		t.Fatal(err)
 	}
 	if e, err := s.Environment(t.Context(), two.ID); err != nil || e.RepoURL != "https://git.example.org/three" {

@@ -265,6 +265,7 @@ func page[T any](ctx context.Context, tx *Tx, l *listing[T], f *filter, p model.
 	if p.Limit > 0 {
 		limit = bounded.arg(p.Limit)
 	}
+	//nolint:unqueryvet // the columns are chosen outside, after the limit
 	query := "SELECT " + l.columns + ", p.sort_value, p.id_value FROM (SELECT *, " + pl.sort.expr + " AS sort_value, " + pl.id.expr + " AS id_value FROM " +
 		l.from + " WHERE " + bounded.String() + " ORDER BY " + pl.sort.expr + direction + ", " + pl.id.expr + direction + " LIMIT " + limit + ") p " +
 		l.joins + " ORDER BY p.sort_value" + direction + ", p.id_value" + direction

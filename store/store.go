@@ -84,7 +84,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w: %w", err, model.ErrInvalid)
 	}
-	pc.MaxConns = int32(min(cfg.MaxConnections, 10_000)) //nolint:gosec // bounded
+	pc.MaxConns = int32(min(cfg.MaxConnections, 10_000))
 	pc.ConnConfig.RuntimeParams["application_name"] = "intendant"
 	pc.ConnConfig.RuntimeParams["timezone"] = "UTC"
 	ctx, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)

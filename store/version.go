@@ -819,6 +819,7 @@ func (s *Store) DiffVersions(ctx context.Context, env model.EnvironmentID, from,
 				d.Status = model.DiffDeleted
 			case model.DiffDeleted:
 				d.Status = model.DiffAdded
+			default: // the same both ways
 			}
 			diffs[i] = d
 		}

@@ -199,13 +199,13 @@ func TestVersionsProperty(t *testing.T) {
 				delete(h.versions, n)
 				h.released = slices.DeleteFunc(h.released, func(m int) bool { return m == n })
 			},
-			"": func(*rapid.T) { h.check(r, t, s, env) },
+			"": func(*rapid.T) { h.check(t, r, s, env) },
 		})
 	})
 }
 
 // check compares everything that can be read of versions.
-func (h *history) check(r *rapid.T, t *testing.T, s *store.Store, env model.EnvironmentID) {
+func (h *history) check(t *testing.T, r *rapid.T, s *store.Store, env model.EnvironmentID) {
 	numbers := slices.Sorted(maps.Keys(h.versions))
 	for range min(4, len(numbers)) {
 		n := rapid.SampledFrom(numbers).Draw(r, "read")

@@ -72,7 +72,7 @@ func (c *commands) run(ctx context.Context, cmd command) (output, error) {
 		return output{}, err
 	}
 	var stdout, stderr capture
-	x := exec.CommandContext(ctx, program, cmd.args[1:]...) //nolint:gosec // running commands is what is asked for
+	x := exec.CommandContext(ctx, program, cmd.args[1:]...)
 	x.Args[0] = cmd.args[0]
 	x.Dir = cmd.dir
 	if x.Dir == "" {

@@ -3,7 +3,7 @@ package builtin
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" //nolint:gosec // contents are addressed by SHA-1, as in the reference
+	"crypto/sha1"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -53,7 +53,7 @@ func (fileHandler) decode(r *sdk.Resource) (fileResource, error) {
 		f.Content, f.Hash = &content, ""
 	}
 	if f.Hash == "" && f.Content != nil {
-		sum := sha1.Sum([]byte(*f.Content)) //nolint:gosec // see the import
+		sum := sha1.Sum([]byte(*f.Content))
 		f.Hash = hex.EncodeToString(sum[:])
 	}
 	if f.Hash == "" && !r.Purged() {
@@ -224,7 +224,7 @@ func hashFile(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = f.Close() }()
-	sum := sha1.New() //nolint:gosec // see the import
+	sum := sha1.New()
 	if _, err := io.Copy(sum, readerWith(ctx, f)); err != nil {
 		return "", fmt.Errorf("reading %s: %w", path, err)
 	}

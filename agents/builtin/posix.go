@@ -97,7 +97,7 @@ func lstat(path string) (stat, error) {
 	if !ok {
 		return stat{}, fmt.Errorf("looking at %s: this system does not tell owners", path)
 	}
-	return stat{exists: true, mode: info.Mode(), bits: uint32(sys.Mode) & 0o7777, uid: sys.Uid, gid: sys.Gid, size: info.Size()}, nil
+	return stat{exists: true, mode: info.Mode(), bits: sys.Mode & 0o7777, uid: sys.Uid, gid: sys.Gid, size: info.Size()}, nil
 }
 
 // diff adds to d where mode and owners differ.

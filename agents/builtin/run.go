@@ -109,7 +109,7 @@ func (h *runHandler) wanted(c *sdk.Context, want runResource) (bool, error) {
 		}
 		if err != nil || out.code != 0 {
 			c.Debugf("The command need not run: the condition onlyif does not hold.")
-			return false, nil
+			return false, nil //nolint:nilerr // a condition whose program is not there does not hold
 		}
 	}
 	return true, nil

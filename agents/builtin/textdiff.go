@@ -2,6 +2,8 @@ package builtin
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -113,9 +115,7 @@ search:
 			return replaceAll(a, b)
 		}
 		snapshot := make(map[int]int, len(v))
-		for k, x := range v {
-			snapshot[k] = x
-		}
+		maps.Copy(snapshot, v)
 		trace = append(trace, snapshot)
 		for k := -d; k <= d; k += 2 {
 			x := v[k-1] + 1
@@ -133,8 +133,7 @@ search:
 	}
 	var reversed []line
 	x, y := n, m
-	for d := len(trace) - 1; d >= 0; d-- {
-		v := trace[d]
+	for d, v := range slices.Backward(trace) {
 		k := x - y
 		before := k - 1
 		if k == -d || k != d && v[k-1] < v[k+1] {

@@ -87,5 +87,5 @@ func (h *Hub) Enroll() http.Handler {
 func refuse(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"message": message})
+	_ = json.NewEncoder(w).Encode(map[string]string{"message": message}) //nolint:errchkjson // the client is gone; there is nobody to tell
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -140,9 +141,7 @@ func (h *Hub) attach(env model.EnvironmentID, hello *wire.Hello, l *link) (*sess
 		s.link.end(wire.CodeReplaced, "the process has connected again")
 	}
 	s.link = l
-	for name, digest := range hello.Desired {
-		s.desired[name] = digest
-	}
+	maps.Copy(s.desired, hello.Desired)
 	s.pausedDirty = true
 	welcome := &wire.Welcome{
 		Protocol: min(wire.Version, hello.Protocol), Session: s.id, Resume: s.resume, ResumeWindow: h.cfg.ResumeWindow.Milliseconds(),

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -332,7 +333,7 @@ func (c *child) runOnce() error {
 func (c *child) runProcess(dir string, secrets Credentials) error {
 	args := append(slices.Clone(c.cfg.Args), "--autostarted", "--environment", c.env.String(), "--server", c.cfg.URL,
 		"--state-dir", dir, "--credentials-fd", fmt.Sprint(CredentialsFD))
-	cmd := exec.Command(c.cfg.Executable, args...) //nolint:gosec,noctx // our own program, stopped by signals
+	cmd := exec.Command(c.cfg.Executable, args...) //nolint:noctx // our own program, stopped by signals
 	cmd.Env = c.cfg.Env
 	cmd.Dir = dir
 	cmd.SysProcAttr = childAttributes()
@@ -370,7 +371,7 @@ func (c *child) runProcess(dir string, secrets Credentials) error {
 	wg.Wait()
 	_ = output.Close()
 	if err == nil {
-		err = fmt.Errorf("exit status 0")
+		err = errors.New("exit status 0")
 	}
 	return err
 }

@@ -84,10 +84,10 @@ const (
 	IntervalDeploy
 	FactRefresh
 	IntervalRepair
-
-	// Priorities is the number of priorities.
-	Priorities = int(IntervalRepair) + 1
 )
+
+// Priorities is the number of priorities.
+const Priorities = int(IntervalRepair) + 1
 
 var priorityNames = [Priorities]string{"user_deploy", "new_version", "user_repair", "dry_run", "interval_deploy", "fact_refresh", "interval_repair"}
 

@@ -152,7 +152,7 @@ func phaseName(p phase) string {
 // explainAgent says why an agent takes no work, if it does not, and tells whether it did.
 func (s *State) explainAgent(a int32, x *model.Explanation) bool {
 	g := &s.agents[a]
-	code, text := "", ""
+	var code, text string
 	switch {
 	case s.halt:
 		code, text = ReasonHalted, "The environment is halted; resume it to go on."

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/intendant/intendant/model"
 )
@@ -123,10 +124,8 @@ func (s *State) Check() error {
 }
 
 func (s *State) listed(a int32, p Priority, e entry) bool {
-	for _, x := range s.agents[a].queues[p].heap {
-		if x == e {
-			return true
-		}
+	if slices.Contains(s.agents[a].queues[p].heap, e) {
+		return true
 	}
 	for _, x := range s.agents[a].parked {
 		if x.entry == e {

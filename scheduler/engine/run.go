@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/intendant/intendant/model"
@@ -16,7 +17,7 @@ func (s *State) markReady(a int32) {
 
 // pump gives work to the agents that may take some.
 func (s *State) pump() {
-	for k := 0; k < len(s.ready); k++ {
+	for k := range len(s.ready) {
 		a := s.ready[k]
 		s.agents[a].ready = false
 		s.serve(a)
@@ -599,9 +600,9 @@ func (s *State) started() {
 		r.phase, r.task = running, ti
 		r.state.Deploying = true
 	}
-	for k := len(s.recovered) - 1; k >= 0; k-- {
+	for _, a := range slices.Backward(s.recovered) {
 		// Of several open runs of one resource, the newest is the one that may still be going on.
-		a := s.recovered[k]
+
 		i, ok := s.byID[a.Resource]
 		if a.Kind != model.ActionDeploy || !ok || !s.res[i].managed || s.res[i].task >= 0 {
 			s.out.abandoned = append(s.out.abandoned, a.ID)

@@ -588,7 +588,7 @@ func (m *sim) ask(a model.AgentName) {
 		m.dryLeft[c.DryRun] = left
 	case m.choose(3) == 0:
 		c.Agents = []model.AgentName{a}
-	case m.choose(3) == 0:
+	case m.choose(3) == 0: //nolint:gocritic // another choice
 		c.Resources = []model.ResourceID{simName(m.choose(simResources)), simName(m.choose(simResources))}
 	}
 	m.commands = append(m.commands, c)

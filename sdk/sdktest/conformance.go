@@ -79,7 +79,7 @@ func (b *bench) run(t *testing.T, kind model.TaskKind, attributes map[string]any
 }
 
 // deploy runs a deploy that must succeed with a given change.
-func (b *bench) deploy(t *testing.T, attributes map[string]any, want model.Change) model.Result {
+func (b *bench) deploy(t *testing.T, attributes map[string]any, want model.Change) {
 	t.Helper()
 	r := b.run(t, model.TaskDeploy, attributes, nil)
 	if r.Outcome != model.OutcomeDeployed || r.Change != want {
@@ -89,7 +89,6 @@ func (b *bench) deploy(t *testing.T, attributes map[string]any, want model.Chang
 		t.Errorf("deploy with change %s reports the difference %v", r.Change, r.Changes)
 	}
 	checkDiff(t, r.Changes)
-	return r
 }
 
 // unchanged runs f and checks that reality is what it was.

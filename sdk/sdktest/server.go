@@ -2,12 +2,13 @@ package sdktest
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // the file storage is addressed by SHA-1
+	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http/httptest"
 	"slices"
 	"sync"
@@ -228,7 +229,7 @@ func (s *Server) FailReports(f func(model.Result) error) {
 
 // AddFile stores a content and returns its hash.
 func (s *Server) AddFile(content []byte) string {
-	sum := sha1.Sum(content) //nolint:gosec // see the import
+	sum := sha1.Sum(content)
 	hash := hex.EncodeToString(sum[:])
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -405,9 +406,7 @@ func (s *Server) PausedAgents(context.Context, model.EnvironmentID) (map[model.A
 		return nil, fmt.Errorf("the environment is deleted: %w", model.ErrNotFound)
 	}
 	paused := map[model.AgentName]bool{}
-	for name, p := range s.paused {
-		paused[name] = p
-	}
+	maps.Copy(paused, s.paused)
 	return paused, nil
 }
 

@@ -53,7 +53,7 @@ func probe(dir string) (binaries, bool) {
 			return binaries{}, false
 		}
 	}
-	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").Output()
+	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").Output() //nolint:noctx // it prints one line
 	if err != nil {
 		return binaries{}, false
 	}
@@ -126,12 +126,13 @@ func candidates() []string {
 			dirs = append(dirs, m...)
 		}
 	}
+	//nolint:noctx // it prints one line
 	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
 		dirs = append(dirs, strings.TrimSpace(string(out)))
 	}
 	if p, err := exec.LookPath("postgres"); err == nil {
-		if real, err := filepath.EvalSymlinks(p); err == nil {
-			p = real
+		if target, err := filepath.EvalSymlinks(p); err == nil {
+			p = target
 		}
 		dirs = append(dirs, filepath.Dir(p))
 	}

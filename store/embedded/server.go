@@ -188,7 +188,7 @@ func ownDir(dir string, who runAs) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("creating %s: %w", dir, err)
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
+	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a directory, closed to others
 		return fmt.Errorf("closing %s: %w", dir, err)
 	}
 	if who.credential != nil {
@@ -283,7 +283,7 @@ func (s *Server) launch(bin binaries, who runAs) error {
 	if err != nil {
 		return fmt.Errorf("making a pipe for PostgreSQL's log: %w", err)
 	}
-	cmd := exec.Command(bin.path("postgres"), "-D", s.data)
+	cmd := exec.Command(bin.path("postgres"), "-D", s.data) //nolint:noctx // stopped by signals, in steps
 	cmd.Dir = s.data
 	cmd.Env = childEnv(s.data)
 	cmd.Stdout, cmd.Stderr = w, w
@@ -318,8 +318,8 @@ func (s *Server) forwardLog(r *os.File) {
 		line := in.Text()
 		level, text := slog.LevelDebug, line
 		for prefix, l := range map[string]slog.Level{"WARNING:": slog.LevelWarn, "ERROR:": slog.LevelDebug, "FATAL:": slog.LevelError, "PANIC:": slog.LevelError} {
-			if strings.HasPrefix(line, prefix) {
-				level, text = l, strings.TrimSpace(strings.TrimPrefix(line, prefix))
+			if after, ok := strings.CutPrefix(line, prefix); ok {
+				level, text = l, strings.TrimSpace(after)
 			}
 		}
 		if strings.Contains(text, "the database system is starting up") || strings.Contains(text, "the database system is shutting down") ||

@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,7 +61,7 @@ func spawn(t *testing.T, dir string) (*exec.Cmd, string) {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "url: ")
@@ -73,7 +74,7 @@ func spawn(t *testing.T, dir string) (*exec.Cmd, string) {
 // shortDir is a directory that other accounts may reach: t.TempDir is closed to them.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "embedded")
+	dir, err := os.MkdirTemp("", "embedded") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestRecoversFromAKilledServer(t *testing.T) {
 			dir := shortDir(t)
 			cmd, url := spawn(t, dir)
 			execute(t, url, "CREATE TABLE kept AS SELECT 'here' AS v")
-			pid := strings.SplitN(string(read(t, filepath.Join(dir, "pgdata", "postmaster.pid"))), "\n", 2)[0]
+			pid, _, _ := strings.Cut(string(read(t, filepath.Join(dir, "pgdata", "postmaster.pid"))), "\n")
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,7 @@ func Unpack(r io.Reader, dir string) error {
 		if !filepath.IsLocal(h.Name) {
 			return fmt.Errorf("the archive names %q, outside its directory", h.Name)
 		}
-		path := filepath.Join(dir, h.Name)
+		path := filepath.Join(dir, h.Name) //nolint:gosec // checked just above
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("unpacking %s: %w", h.Name, err)
 		}
@@ -39,12 +39,12 @@ func Unpack(r io.Reader, dir string) error {
 		case tar.TypeDir:
 			err = os.MkdirAll(path, 0o755)
 		case tar.TypeSymlink:
-			if !filepath.IsLocal(filepath.Join(filepath.Dir(h.Name), h.Linkname)) || filepath.IsAbs(h.Linkname) {
+			if !filepath.IsLocal(filepath.Join(filepath.Dir(h.Name), h.Linkname)) || filepath.IsAbs(h.Linkname) { //nolint:gosec // this is the check
 				return fmt.Errorf("the archive's link %q leads outside its directory", h.Name)
 			}
 			err = os.Symlink(h.Linkname, path)
 		case tar.TypeReg:
-			err = writeFile(path, in, os.FileMode(h.Mode).Perm()) //nolint:gosec // permission bits fit
+			err = writeFile(path, in, os.FileMode(h.Mode).Perm())
 		default:
 			err = fmt.Errorf("unexpected entry type %q", h.Typeflag)
 		}

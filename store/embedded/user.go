@@ -36,7 +36,7 @@ func account() (runAs, error) {
 		if err1 != nil || err2 != nil || uid == 0 {
 			continue
 		}
-		return runAs{uid: uid, gid: gid, name: name, credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil //nolint:gosec // uids are not negative
+		return runAs{uid: uid, gid: gid, name: name, credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
 	}
 	return runAs{}, fmt.Errorf("running as root, and none of the accounts %v exists to run PostgreSQL under: create one (useradd --system intendant)", unprivilegedUsers)
 }

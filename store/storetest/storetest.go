@@ -100,7 +100,7 @@ func watch(dir string) error {
 	if err != nil {
 		return fmt.Errorf("watching the test database: %w", err)
 	}
-	cmd := exec.Command("sh", "-c", script, "sh", filepath.Clean(dir)) //nolint:noctx // it is to outlive this process by a moment
+	cmd := exec.Command("sh", "-c", script, "sh", filepath.Clean(dir))
 	cmd.Stdin = reader
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is not for it
 	if err := cmd.Start(); err != nil {
@@ -112,7 +112,7 @@ func watch(dir string) error {
 
 // keepOpen is the end of the watcher's pipe that closes with this process.
 //
-//nolint:gochecknoglobals // it must live as long as the process
+//nolint:unused // it must live as long as the process
 var keepOpen *os.File
 
 // url returns the address of another database of the server.

@@ -71,7 +71,7 @@ func run(platform, out string) error {
 	if err := write(&archive, files); err != nil {
 		return err
 	}
-	if err := os.WriteFile(out, archive.Bytes(), 0o644); err != nil { //nolint:gosec // a build product
+	if err := os.WriteFile(out, archive.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("writing the archive: %w", err)
 	}
 	fmt.Printf("%s: PostgreSQL %s for %s, %d files, %.1f MB\n", out, version, platform, len(files), float64(archive.Len())/1e6)
@@ -114,16 +114,16 @@ type file struct {
 
 // wanted tells which files of the package's native directory a server needs.
 func wanted(name string) bool {
-	switch dir := path.Dir(name); {
-	case dir == "bin":
+	switch dir := path.Dir(name); dir {
+	case "bin":
 		return name == "bin/postgres" || name == "bin/initdb"
-	case dir == "lib":
+	case "lib":
 		base := path.Base(name)
 		return strings.Contains(base, ".so") && !strings.HasPrefix(base, "libecpg") && !strings.HasPrefix(base, "libpgtypes") &&
 			!strings.HasPrefix(base, "libossp") && !strings.HasPrefix(base, "libxslt")
-	case dir == "lib/postgresql":
+	case "lib/postgresql":
 		return name == "lib/postgresql/plpgsql.so" || name == "lib/postgresql/dict_snowball.so"
-	case dir == "share/postgresql/extension":
+	case "share/postgresql/extension":
 		return strings.HasPrefix(path.Base(name), "plpgsql")
 	}
 	return strings.HasPrefix(name, "share/postgresql/")
