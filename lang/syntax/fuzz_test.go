@@ -34,20 +34,26 @@ func seeds(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, src string) {
-		file, ds := syntax.Parse("main.cf", []byte(src), syntax.Options{})
-		for _, d := range ds {
-			if d.Message == "" || d.Code == "" || d.Range.File != "main.cf" || d.Range.Start.Line < 1 || d.Range.Start.Column < 1 {
-				t.Errorf("incomplete diagnostic %+v", d)
-			}
+		parses(t, src, syntax.Options{})
+		parses(t, src, syntax.Options{Resume: true})
+	})
+}
+
+func parses(t *testing.T, src string, opts syntax.Options) {
+	t.Helper()
+	file, ds := syntax.Parse("main.cf", []byte(src), opts)
+	for _, d := range ds {
+		if d.Message == "" || d.Code == "" || d.Range.File != "main.cf" || d.Range.Start.Line < 1 || d.Range.Start.Column < 1 {
+			t.Errorf("incomplete diagnostic %+v", d)
 		}
-		size := syntax.Pos(len(file.Src) + 1)
-		syntax.WalkStmts(file.Stmts, func(n syntax.Node) bool {
-			s, p := n.Span(), n.Place()
-			if !s.Start.Valid() || s.End < s.Start || s.End > size || !p.Start.Valid() || p.End < p.Start || p.End > size {
-				t.Errorf("%T is at %v, %v of %d bytes", n, s, p, size)
-			}
-			file.Location(p)
-			return true
-		})
+	}
+	size := syntax.Pos(len(file.Src) + 1)
+	syntax.WalkStmts(file.Stmts, func(n syntax.Node) bool {
+		s, p := n.Span(), n.Place()
+		if !s.Start.Valid() || s.End < s.Start || s.End > size || !p.Start.Valid() || p.End < p.Start || p.End > size {
+			t.Errorf("%T is at %v, %v of %d bytes", n, s, p, size)
+		}
+		file.Location(p)
+		return true
 	})
 }

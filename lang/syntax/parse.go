@@ -25,6 +25,10 @@ const (
 type Options struct {
 	// MaxErrors is how many syntax errors are reported for the file before the parser gives up; 0 for 20.
 	MaxErrors int
+	// Resume makes the parser take up reading at the next statement after a fault, within blocks as well, rather than at the
+	// next definition: more of the tree of a text that somebody is writing survives that way. It is for editors; the list of
+	// errors is as good but not the same.
+	Resume bool
 }
 
 // Parse reads a source file. The name is its path relative to the project, used in diagnostics. The tree keeps src, which must
@@ -35,6 +39,7 @@ type Options struct {
 func Parse(name string, src []byte, opts Options) (*File, diag.List) {
 	p := newParser(name, src)
 	p.maxErrors = cmp.Or(opts.MaxErrors, maxErrors)
+	p.resume = opts.Resume
 	p.parseFile()
 	return p.file, p.diags
 }
@@ -107,6 +112,7 @@ type parser struct {
 
 	errors    int // reported
 	maxErrors int
+	resume    bool // see [Options.Resume]
 	warnings  int
 	begin     int // the offset of the current top-level statement
 	nesting   int
@@ -128,11 +134,12 @@ type parser struct {
 // stop is what the parser panics with to leave a statement that it cannot make sense of.
 type stop struct{}
 
-// next consumes the token at hand. It stops the statement when the following character starts no token.
+// next consumes the token at hand. It stops the statement when the following character starts no token; with
+// [Options.Resume] only when such a token would have to be consumed, so that the statement in front of it is kept.
 func (p *parser) next() {
 	p.prev = p.tok
 	p.tok = p.scan.next()
-	if p.tok.kind == tIllegal {
+	if p.tok.kind == tIllegal && !p.resume {
 		p.illegal()
 	}
 }
@@ -242,6 +249,8 @@ func (p *parser) misspelt() string {
 // unexpectedHint is unexpected with a hint that goes with complaints about the token itself.
 func (p *parser) unexpectedHint(hint string) {
 	switch {
+	case p.tok.kind == tIllegal:
+		p.illegal()
 	case p.tok.kind == tEOF:
 		p.unexpectedEnd()
 	case p.tok.kind.keyword():
@@ -388,7 +397,7 @@ func (p *parser) statements() {
 		}
 		p.chain, p.begin = 0, p.tok.start
 		p.mark(markLine)
-		p.file.Stmts = append(p.file.Stmts, p.topStmt())
+		p.part(func() { p.file.Stmts = append(p.file.Stmts, p.topStmt()) })
 	}
 }
 

@@ -109,8 +109,12 @@ func (p *parser) entity() Stmt {
 	p.mark(markLine)
 	s.Doc = p.optionalDoc()
 	for p.tok.kind != tEnd {
+		if p.abandoned() {
+			s.EndPos = p.leaveOpen()
+			return s
+		}
 		p.mark(markLine)
-		s.Attrs = append(s.Attrs, p.attribute())
+		p.part(func() { s.Attrs = append(s.Attrs, p.attribute()) })
 	}
 	p.mark(markLine | markClose)
 	s.EndPos = Pos(p.tok.end + 1)
@@ -226,10 +230,24 @@ func (p *parser) implementation() Stmt {
 func (p *parser) block() []Stmt {
 	p.enter()
 	base := len(p.stmts)
-	for p.tok.kind != tEnd && p.tok.kind != tElif && p.tok.kind != tElse {
-		p.mark(markLine)
-		s := p.stmt(false)
-		p.stmts = append(p.stmts, s)
+	for {
+		switch p.tok.kind {
+		case tEnd, tElif, tElse:
+			if p.stray() {
+				p.next()
+				continue
+			}
+		default:
+			if !p.abandoned() {
+				p.mark(markLine)
+				p.part(func() {
+					s := p.stmt(false)
+					p.stmts = append(p.stmts, s)
+				})
+				continue
+			}
+		}
+		break
 	}
 	p.mark(markLine | markClose)
 	p.leave()
@@ -238,6 +256,9 @@ func (p *parser) block() []Stmt {
 
 // end reads the keyword end and returns the place behind it.
 func (p *parser) end() Pos {
+	if p.abandoned() {
+		return p.leaveOpen()
+	}
 	if p.tok.kind != tEnd {
 		p.unexpected()
 	}
@@ -392,7 +413,7 @@ func (p *parser) ifStmt() Stmt {
 		s.Colon = p.expect(tColon)
 		p.condition = false
 		s.Then = p.block()
-		if p.tok.kind != tElif {
+		if p.tok.kind != tElif || p.abandoned() {
 			break
 		}
 		p.link()
@@ -401,11 +422,12 @@ func (p *parser) ifStmt() Stmt {
 		branches = append(branches, next)
 		s = next
 	}
-	if p.accept(tElse) {
+	if p.tok.kind == tElse && !p.abandoned() {
+		p.next()
 		p.mark(markOpen)
 		p.expect(tColon)
 		s.Else = p.block()
-		if p.tok.kind != tEnd {
+		if p.tok.kind != tEnd && !p.abandoned() {
 			p.unexpected()
 		}
 	}
