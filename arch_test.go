@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"sdk/sdktest":             {"model", "sdk", "agents", "agents/hub", "agents/wire"},
 	"api":                     {},
 	"python":                  {"model", "sdk"},
+	"python/venv":             {"model"},
 	"gitsync":                 {"model"},
 	"compilerd":               {"model", "lang", "diag", "python"},
 	"scheduler/engine":        {"model"},
