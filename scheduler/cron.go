@@ -21,6 +21,19 @@ func ValidateCron(expression string) error {
 	return err
 }
 
+// NextCron reads a cron expression as [ValidateCron] does, and returns what tells its next moment after another; the zero time
+// stands for never.
+func NextCron(expression string) (next func(after time.Time) time.Time, err error) {
+	schedule, err := parseCron(expression)
+	if err != nil {
+		return nil, err
+	}
+	if schedule == nil {
+		return func(time.Time) time.Time { return time.Time{} }, nil
+	}
+	return schedule.Next, nil
+}
+
 // parseCron reads a cron expression in UTC.
 func parseCron(expression string) (cron.Schedule, error) {
 	if strings.Contains(expression, "TZ=") {

@@ -170,6 +170,7 @@ type parts struct {
 	hub       *hub.Hub
 	git       *gitsync.Service
 	compiler  *compilerd.Service
+	timer     *compilerd.Timer
 	scheduler *scheduler.Scheduler
 	server    *server.Server
 }
@@ -244,6 +245,10 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 			return nil, err
 		}
 	}
+	p.timer, err = compilerd.NewTimer(compilerd.TimerConfig{Timetable: st, Cron: scheduler.NextCron, Logger: part("compiler")})
+	if err != nil {
+		return nil, err
+	}
 	var allowed []string
 	if name := c.String("server", "server-address"); name != "" {
 		allowed = append(allowed, name)
@@ -284,7 +289,7 @@ func (p *parts) run(ctx context.Context) error {
 		}
 	}()
 	g, ctx := errgroup.WithContext(ctx)
-	runs := map[string]func(context.Context) error{"server": p.server.Run, "hub": p.hub.Run, "scheduler": p.scheduler.Run, "gitsync": p.git.Run, "housekeeping": p.housekeep}
+	runs := map[string]func(context.Context) error{"server": p.server.Run, "hub": p.hub.Run, "scheduler": p.scheduler.Run, "gitsync": p.git.Run, "housekeeping": p.housekeep, "timer": p.timer.Run}
 	if p.compiler != nil {
 		runs["compiler"] = p.compiler.Run
 	}
