@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -30,6 +31,9 @@ type binder struct {
 	c  *checker
 	ns *Namespace
 
+	// more are faults besides the one that is returned.
+	more []*Fault
+
 	// selves numbers the constructors that others refer to as their left-hand side.
 	selves int
 }
@@ -37,6 +41,35 @@ type binder struct {
 func (c *checker) binder(ns *Namespace) *binder { return &binder{c: c, ns: ns} }
 
 func (b *binder) node(p syntax.Place) node { return node{b.c.loc(b.ns, p)} }
+
+// placed is a node of the syntax tree.
+type placed interface {
+	Place() syntax.Place
+	Span() syntax.Span
+}
+
+// whole is the place of a node, stretched over all of it. The language names the line of an operator or a bracket as the place
+// of many expressions; what comes before that line is left out, so that the place stays on it.
+func (b *binder) whole(x placed) syntax.Place {
+	p, s := x.Place(), x.Span()
+	if s.Start < p.Start && p.LineOnly {
+		if f := b.c.files[b.ns]; f.Line(s.Start) == f.Line(p.Start) {
+			p.Start = s.Start
+		}
+	}
+	if p.LineOnly || p.Start == s.Start {
+		p.End = max(p.End, s.End)
+	}
+	return p
+}
+
+func (b *binder) nodeOf(x placed) node { return node{b.c.loc(b.ns, b.whole(x))} }
+
+// upTo is a node from a place to the end of an expression.
+func (b *binder) upTo(p syntax.Place, x syntax.Expr) node {
+	p.End = max(p.End, x.Span().End)
+	return b.node(p)
+}
 
 func (b *binder) at(p syntax.Place) *Loc { return b.c.at(b.ns, p) }
 
@@ -72,10 +105,16 @@ func (b *binder) blockWith(body []syntax.Stmt, scope *Scope, loopVar string, kee
 		scope.bare = !keepScope
 	}
 	var promised []*syntax.Assign
+	var first *Fault
 	for i := len(body) - 1; i >= 0; i-- {
 		s, below, f := b.stmtBelow(body[i], scope)
 		if f != nil {
-			return nil, nil, f
+			if first == nil {
+				first = f
+			} else {
+				b.more = append(b.more, f)
+			}
+			continue
 		}
 		if s != nil {
 			blk.Stmts = append(blk.Stmts, s)
@@ -85,6 +124,9 @@ func (b *binder) blockWith(body []syntax.Stmt, scope *Scope, loopVar string, kee
 				promised = append(promised, p)
 			}
 		}
+	}
+	if first != nil {
+		return nil, nil, first
 	}
 	return blk, promised, nil
 }
@@ -137,7 +179,7 @@ func (b *binder) assign(s *syntax.Assign, scope *Scope) (Stmt, []*syntax.Assign,
 		}
 		target := scope.Resolve(t.Name.Text)
 		target.At = b.c.loc(b.ns, t.Place())
-		return &Assign{node: b.node(s.Place()), Target: &target, Value: v, Layout: l.n}, nil, nil
+		return &Assign{node: b.nodeOf(s), Target: &target, Value: v, Layout: l.n}, nil, nil
 	case *syntax.AttrRef:
 		v, f := b.exprLHS(s.Value, scope, l, &lhs{ref: t.X, attr: t.Name.Text})
 		if f != nil {
@@ -146,8 +188,8 @@ func (b *binder) assign(s *syntax.Assign, scope *Scope) (Stmt, []*syntax.Assign,
 		xl := &layout{}
 		x := b.ref(t.X, scope, xl)
 		return &SetAttr{
-			node: b.node(s.Place()), X: x, Layout: xl.n, Name: t.Name.Text, Append: s.Append, Value: v, ValLayout: l.n,
-			TargetText: t.X.Text(),
+			node: b.nodeOf(s), X: x, Layout: xl.n, Name: t.Name.Text, Append: s.Append, Value: v, ValLayout: l.n,
+			TargetText: t.X.Text(), TargetAt: b.c.loc(b.ns, b.whole(t)),
 		}, []*syntax.Assign{s}, nil
 	}
 	return nil, nil, nil
@@ -165,7 +207,7 @@ func (b *binder) loop(s *syntax.For, scope *Scope) (Stmt, []*syntax.Assign, *Fau
 		return nil, nil, f
 	}
 	return &For{
-		node: b.node(s.Place()), Iter: iter, Layout: l.n, Var: inner.names[s.Var.Text], Body: body,
+		node: b.upTo(s.Place(), s.Iter), Iter: iter, Layout: l.n, Var: inner.names[s.Var.Text], Body: body,
 		Promises: b.promises(promised, scope),
 	}, promised, nil
 }
@@ -177,16 +219,16 @@ func (b *binder) branch(s *syntax.If, scope *Scope) (Stmt, []*syntax.Assign, *Fa
 		return nil, nil, f
 	}
 	then, promised, f := b.blockWith(s.Then, &Scope{parent: scope, kind: scopeBlock, ns: b.ns}, "", false)
-	if f != nil {
-		return nil, nil, f
+	els, more, g := b.blockWith(s.Else, &Scope{parent: scope, kind: scopeBlock, ns: b.ns}, "", false)
+	if f != nil && g != nil {
+		b.more = append(b.more, g)
 	}
-	els, more, f := b.blockWith(s.Else, &Scope{parent: scope, kind: scopeBlock, ns: b.ns}, "", false)
-	if f != nil {
+	if f = cmp.Or(f, g); f != nil {
 		return nil, nil, f
 	}
 	promised = append(promised, more...)
 	return &If{
-		node: b.node(s.Place()), Cond: cond, Layout: l.n, Then: then, Else: els, Promises: b.promises(promised, scope),
+		node: b.upTo(s.Place(), s.Cond), Cond: cond, Layout: l.n, Then: then, Else: els, Promises: b.promises(promised, scope),
 	}, promised, nil
 }
 
@@ -214,7 +256,7 @@ func (b *binder) ref(r syntax.Ref, scope *Scope, l *layout) Expr {
 		return &ref
 	case *syntax.AttrRef:
 		inner := &layout{}
-		e := &AttrRef{node: b.node(x.Place()), X: b.ref(x.X, scope, inner), Name: x.Name.Text, Text: x.X.Text()}
+		e := &AttrRef{node: b.nodeOf(x), X: b.ref(x.X, scope, inner), Name: x.Name.Text, Text: x.X.Text()}
 		e.Layout = inner.n
 		e.Slot = l.slot()
 		return e
@@ -240,7 +282,7 @@ func (b *binder) expr(x syntax.Expr, scope *Scope, l *layout) (Expr, *Fault) {
 func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
 	switch e := x.(type) {
 	case *syntax.Literal:
-		return &Literal{node: b.node(e.Place()), Val: e.Value}, nil
+		return &Literal{node: b.nodeOf(e), Val: e.Value}, nil
 	case *syntax.VarRef:
 		return b.checkedRef(e, scope, l)
 	case *syntax.AttrRef:
@@ -253,7 +295,7 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 		if err != nil {
 			return nil, New("ParserException", b.at(e.Place()), "Syntax error: Regex error in /%s/: '%s'", e.Pattern, err)
 		}
-		return &Match{node: b.node(e.Place()), X: &self, Pattern: e.Pattern, Regexp: re}, nil
+		return &Match{node: b.nodeOf(e), X: &self, Pattern: e.Pattern, Regexp: re}, nil
 	case *syntax.Interpolation:
 		return b.interpolation(e, scope, l)
 	case *syntax.FString:
@@ -261,7 +303,7 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 		if f != nil {
 			return nil, f
 		}
-		return &FFormat{node: b.node(e.Place()), Parts: parts}, nil
+		return &FFormat{node: b.nodeOf(e), Parts: parts}, nil
 	case *syntax.List:
 		return b.list(e, scope, l, left)
 	case *syntax.Dict:
@@ -281,7 +323,7 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 		if f != nil {
 			return nil, f
 		}
-		return &MapLookup{node: b.node(e.Place()), X: m, Key: k}, nil
+		return &MapLookup{node: b.nodeOf(e), X: m, Key: k}, nil
 	case *syntax.IndexLookup:
 		return b.lookup(e, scope, l)
 	case *syntax.ShortLookup:
@@ -291,7 +333,7 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 		if f != nil {
 			return nil, f
 		}
-		return &Not{node: b.node(e.Place()), X: y}, nil
+		return &Not{node: b.nodeOf(e), X: y}, nil
 	case *syntax.Binary:
 		return b.binary(e, scope, l)
 	case *syntax.Cond:
@@ -303,7 +345,7 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 }
 
 func (b *binder) interpolation(e *syntax.Interpolation, scope *Scope, l *layout) (Expr, *Fault) {
-	out := &Format{node: b.node(e.Place()), Text: e.Text}
+	out := &Format{node: b.nodeOf(e), Text: e.Text}
 	if !e.Multi {
 		out.At.Place.LineOnly = true
 	}
@@ -338,9 +380,9 @@ func (b *binder) formatParts(e *syntax.FString, parts []syntax.FormatPart, scope
 
 func (b *binder) list(e *syntax.List, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
 	if v, ok := constant(e); ok {
-		return &Literal{node: b.node(e.Place()), Val: v}, nil
+		return &Literal{node: b.nodeOf(e), Val: v}, nil
 	}
-	out := &List{node: b.node(e.Place()), Slot: l.slot()}
+	out := &List{node: b.nodeOf(e), Slot: l.slot()}
 	for _, it := range e.Items {
 		from := l.n
 		x, f := b.exprLHS(it, scope, l, left)
@@ -366,9 +408,9 @@ func (b *binder) dict(e *syntax.Dict, scope *Scope, l *layout) (Expr, *Fault) {
 		seen[k] = en
 	}
 	if v, ok := constant(e); ok {
-		return &Literal{node: b.node(e.Place()), Val: v}, nil
+		return &Literal{node: b.nodeOf(e), Val: v}, nil
 	}
-	out := &Dict{node: b.node(e.Place())}
+	out := &Dict{node: b.nodeOf(e)}
 	for _, en := range e.Entries {
 		x, f := b.expr(en.Value, scope, l)
 		if f != nil {
@@ -383,7 +425,7 @@ func (b *binder) dict(e *syntax.Dict, scope *Scope, l *layout) (Expr, *Fault) {
 // compLoop binds the i-th loop of a comprehension, counted from the outermost, and what is inside it.
 func (b *binder) compLoop(e *syntax.ListComp, i int, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
 	loop := e.Fors[i]
-	out := &Comp{node: b.node(e.Place()), Var: loop.Var.Text}
+	out := &Comp{node: b.nodeOf(e), Var: loop.Var.Text}
 	elem := &Scope{parent: scope, kind: scopeElement, ns: b.ns, names: map[string]int{loop.Var.Text: 0}}
 	inner := &layout{}
 	var f *Fault
@@ -447,7 +489,7 @@ var binaryOps = map[syntax.BinaryOp]Op{
 }
 
 func (b *binder) binary(e *syntax.Binary, scope *Scope, l *layout) (Expr, *Fault) {
-	n := b.node(e.Place())
+	n := b.nodeOf(e)
 	if e.Op == syntax.OpOr || e.Op == syntax.OpAnd {
 		return nonNil(b.lazy(e.Op == syntax.OpOr, n, l,
 			func(l *layout) (Expr, *Fault) { return b.expr(e.X, scope, l) },
@@ -497,14 +539,14 @@ func (b *binder) conditional(e *syntax.Cond, scope *Scope, l *layout, left *lhs)
 func (b *binder) isDefined(e *syntax.IsDefined, scope *Scope, l *layout) (Expr, *Fault) {
 	switch x := e.X.(type) {
 	case *syntax.VarRef:
-		out := &IsDefined{node: b.node(e.Place()), Name: x.Name.Text}
+		out := &IsDefined{node: b.nodeOf(e), Name: x.Name.Text}
 		r := scope.Resolve(x.Name.Text)
 		r.At = out.At
 		out.Var = &r
 		out.Slot = l.slot()
 		return out, nil
 	case *syntax.AttrRef:
-		out := &IsDefined{node: b.node(e.Place()), Name: x.Name.Text}
+		out := &IsDefined{node: b.nodeOf(e), Name: x.Name.Text}
 		inner := &layout{}
 		var f *Fault
 		if out.X, f = b.checkedRef(x.X, scope, inner); f != nil {
@@ -587,11 +629,12 @@ func (b *binder) unpacked(args []syntax.Arg, scope *Scope, l *layout) ([]*Unpack
 }
 
 func (b *binder) call(e *syntax.Call, scope *Scope, l *layout) (Expr, *Fault) {
-	out := &Call{node: b.node(e.Place()), Name: e.Func.Text, Scope: scope}
+	out := &Call{node: b.nodeOf(e), Name: e.Func.Text, Scope: scope}
 	at := &out.At
 	for i, a := range e.Args {
 		if a.Name.Valid() && argument(e.Args[:i], a.Name.Text) >= 0 {
-			return nil, New("RuntimeException", at, "Keyword argument %s repeated in function call %s()", a.Name.Text, e.Func.Text)
+			return nil, New("RuntimeException", at, "Keyword argument %s repeated in function call %s()", a.Name.Text, e.Func.Text).
+				On(b.at(a.Name.Place()))
 		}
 	}
 	inner := &layout{}
@@ -623,7 +666,7 @@ func (b *binder) call(e *syntax.Call, scope *Scope, l *layout) (Expr, *Fault) {
 }
 
 func (b *binder) lookup(e *syntax.IndexLookup, scope *Scope, l *layout) (Expr, *Fault) {
-	out := &Lookup{node: b.node(e.Place())}
+	out := &Lookup{node: b.nodeOf(e)}
 	inner := &layout{}
 	var f *Fault
 	if _, out.Keys, out.Unpack, f = b.args(e.Args, scope, inner); f != nil {
@@ -643,7 +686,7 @@ func (b *binder) lookup(e *syntax.IndexLookup, scope *Scope, l *layout) (Expr, *
 }
 
 func (b *binder) shortLookup(e *syntax.ShortLookup, scope *Scope, l *layout) (Expr, *Fault) {
-	out := &Lookup{node: b.node(e.Place()), Rel: e.X.Name.Text}
+	out := &Lookup{node: b.nodeOf(e), Rel: e.X.Name.Text}
 	inner := &layout{}
 	var f *Fault
 	if _, out.Keys, _, f = b.args(e.Args, scope, inner); f != nil {

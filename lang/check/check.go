@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,11 +39,18 @@ type Input struct {
 func Check(in Input) (*Program, []*Fault, diag.List) {
 	c := &checker{in: in, prog: &Program{Root: newRoot(), Symbols: map[string]Symbol{}}}
 	c.namespaces()
-	for _, phase := range []func(){
-		c.register, c.typedefs, c.entities, c.links, c.collect, c.indexes, c.implements, c.normalizeTypes,
-		c.normalizeEntities, c.normalizeImplementations, c.normalizeBlocks, c.policy,
+	// The passes of a phase do not build on each other: a fault of one does not bring about faults of the next.
+	for _, phase := range [][]func(){
+		{c.register},
+		{c.typedefs, c.entities, c.links},
+		{c.collect, c.indexes, c.implements},
+		{c.normalizeTypes},
+		{c.normalizeEntities, c.normalizeImplementations, c.normalizeBlocks},
+		{c.policy},
 	} {
-		phase()
+		for _, pass := range phase {
+			pass()
+		}
 		if len(c.faults) > 0 {
 			return c.prog, c.faults, c.warnings
 		}
@@ -307,9 +315,6 @@ func (c *checker) entities() {
 			return
 		}
 	}
-	if len(c.faults) > 0 {
-		return
-	}
 	for _, d := range order {
 		c.fail(c.defineEntity(d))
 	}
@@ -328,7 +333,13 @@ func (c *checker) visitEntity(d *entityDef, defs map[*Entity]*entityDef, order *
 			continue
 		}
 		if pd.state == 1 {
-			return New("CycleException", &d.entity.stmtAt, "Entity can not be its own parent %s", cyclePath(d, p, defs))
+			f := New("CycleException", &d.entity.stmtAt, "Entity can not be its own parent %s", cyclePath(d, p, defs)).On(&d.entity.At)
+			for _, other := range sortedDefs(defs) {
+				if other.state == 1 && other != d {
+					f.Note(&other.entity.At, "%s is part of the circle", other.entity.full)
+				}
+			}
+			return f
 		}
 		if f := c.visitEntity(pd, defs, order); f != nil {
 			return f
@@ -375,7 +386,8 @@ func (c *checker) parentsOf(d *entityDef) ([]*Entity, *Fault) {
 		e, ok := t.(*Entity)
 		if !ok {
 			return nil, New("TypingException", &d.entity.stmtAt,
-				"Parents of an entity need to be entities. Default constructors are not supported. %s is not an entity", p.Text)
+				"Parents of an entity need to be entities. Default constructors are not supported. %s is not an entity", p.Text).
+				On(c.at(d.ns, p.Place()))
 		}
 		out = append(out, e)
 	}
@@ -393,8 +405,9 @@ func (c *checker) defineEntity(d *entityDef) *Fault {
 		if base == nil && sym != nil {
 			base = Any // the name of an implementation or a plugin: any value will do
 		}
-		if _, isEntity := base.(*Entity); isEntity {
-			return New("TypingException", &e.stmtAt, "Attributes can only be a type. Entities need to be defined as relations.")
+		if ent, ok := base.(*Entity); ok {
+			return New("TypingException", &e.stmtAt, "Attributes can only be a type. Entities need to be defined as relations.").
+				On(at).Note(&ent.At, "%s is an entity", ent.full)
 		}
 		c.deprecated(base, at)
 		attr := &Attribute{
@@ -415,7 +428,7 @@ func (c *checker) defineEntity(d *entityDef) *Fault {
 	seen := map[string]bool{}
 	for _, p := range d.stmt.Parents {
 		if seen[p.Text] {
-			return New("TypingException", &e.stmtAt, "same parent defined twice")
+			return New("TypingException", &e.stmtAt, "same parent defined twice").On(c.at(d.ns, p.Place()))
 		}
 		seen[p.Text] = true
 	}
@@ -461,7 +474,11 @@ func (e *Entity) compatible() *Fault {
 			a, ok := mine[other.Name]
 			if ok && !sameType(a.Type, other.Type) {
 				f := New("DuplicateException", &a.At, "Incompatible attributes")
-				f.Other, f.OtherMsg = &other.At, "inherited from here"
+				f.Other, f.OtherMsg = &other.At, fmt.Sprintf("%s has it as %s", other.Entity.full, other.Type)
+				f.Hint = fmt.Sprintf("an attribute has one type: make it %s here, or give it another name", other.Type)
+				if a.Entity != e { // both are inherited
+					f.Note(&e.At, "%s inherits both", e.full)
+				}
 				return f
 			}
 			mine[other.Name] = other

@@ -5,17 +5,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang/syntax"
 )
 
 func (b *binder) construct(e *syntax.Construct, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
-	out := &Construct{node: b.node(e.Place()), Name: e.Type.Text}
+	out := &Construct{node: b.nodeOf(e), Name: e.Type.Text}
 	unpacks := false
 	for i, a := range e.Args {
 		unpacks = unpacks || a.Unpack.Valid()
 		if a.Name.Valid() && argument(e.Args[:i], a.Name.Text) >= 0 {
-			return nil, New("RuntimeException", &out.At, "The attribute %s in the constructor call of %s is already set.", a.Name.Text, e.Type.Text)
+			return nil, New("RuntimeException", &out.At, "The attribute %s in the constructor call of %s is already set.", a.Name.Text, e.Type.Text).
+				On(b.at(a.Name.Place()))
 		}
 	}
 	typ, f := b.constructedType(e, out, left)
@@ -118,10 +118,10 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 		i, ok := typ.Slot(a.Name.Text)
 		if !ok {
 			f := New("TypingException", b.at(a.Name.Place()), "no attribute %s on type %s", a.Name.Text, typ.full)
-			f.Hint = attributeHint(typ, a.Name.Text)
-			return f
+			f.Hint = typ.AttributeHint(a.Name.Text)
+			return f.Note(&typ.At, "%s is defined here", typ.full)
 		}
-		arg.Name, arg.Attr = a.Name.Text, i
+		arg.Name, arg.Attr, arg.At = a.Name.Text, i, b.c.loc(b.ns, a.Name.Place())
 		var f *Fault
 		if typ.indexed[arg.Name] {
 			direct++
@@ -164,15 +164,13 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 	return nil
 }
 
-func attributeHint(e *Entity, name string) string {
+// AttributeHint asks whether an attribute was meant by a name that is none; empty when no name is close.
+func (e *Entity) AttributeHint(name string) string {
 	names := make([]string, len(e.All))
 	for i, a := range e.All {
 		names[i] = a.Name
 	}
-	if best := diag.Closest(name, names); best != "" {
-		return "did you mean " + best + "?"
-	}
-	return ""
+	return DidYouMean("", name, names)
 }
 
 // needsSelf reports whether a constructor stands where its left-hand side is the instance that the arguments are for.

@@ -32,7 +32,7 @@ func (c *checker) defineImplementation(d *implDef) *Fault {
 	}
 	e, ok := t.(*Entity)
 	if !ok {
-		return New("TypingException", &d.impl.At, "Implementation can only be define for an Entity, but %s is a %v", d.stmt.For.Text, t)
+		return New("TypingException", &d.impl.At, "Implementation can only be define for an Entity, but %s is a %v", d.stmt.For.Text, t).On(at)
 	}
 	d.impl.Entity = e
 	return nil
@@ -45,7 +45,7 @@ func (c *checker) relationEntity(ns *Namespace, s *syntax.Relation, q syntax.QNa
 	}
 	e, ok := t.(*Entity)
 	if !ok {
-		return nil, New("TypingException", c.at(ns, s.Place()), "%s is not an entity", q.Text)
+		return nil, New("TypingException", c.at(ns, s.Place()), "%s is not an entity", q.Text).On(c.at(ns, q.Place()))
 	}
 	return e, nil
 }
@@ -126,18 +126,22 @@ func (c *checker) defineIndex(ns *Namespace, s *syntax.Index) *Fault {
 	}
 	e, ok := t.(*Entity)
 	if !ok {
-		return New("TypingException", at, "%s is not an entity", s.Entity.Text)
+		return New("TypingException", at, "%s is not an entity", s.Entity.Text).On(c.at(ns, s.Entity.Place()))
 	}
 	var names []string
 	for _, n := range s.Attrs {
 		a := e.Attr(n.Text)
 		switch {
 		case a == nil:
-			return New("NotFoundException", at, "Attribute '%s' referenced in index is not defined in entity %s", n.Text, e)
+			f := New("NotFoundException", at, "Attribute '%s' referenced in index is not defined in entity %s", n.Text, e).On(c.at(ns, n.Place()))
+			f.Hint = e.AttributeHint(n.Text)
+			return f.Note(&e.At, "%s is defined here", e)
 		case a.Relation && a.Low == 0:
-			return New("IndexException", at, "Index can not contain optional relations, Relation ' %s.%s' is optional", n.Text, e)
+			return New("IndexException", at, "Index can not contain optional relations, Relation ' %s.%s' is optional", n.Text, e).
+				On(c.at(ns, n.Place())).Note(&a.At, "the relation is defined here")
 		case a.Multi():
-			return New("IndexException", at, "Index can not contain list attributes, Attribute ' %s.%s' is a list", n.Text, e)
+			return New("IndexException", at, "Index can not contain list attributes, Attribute ' %s.%s' is a list", n.Text, e).
+				On(c.at(ns, n.Place())).Note(&a.At, "the attribute is defined here")
 		}
 		names = append(names, n.Text)
 	}
@@ -200,7 +204,7 @@ func (c *checker) defineImplement(ns *Namespace, s *syntax.Implement) *Fault {
 		}
 		if impl.Entity != nil && !e.IsA(impl.Entity) {
 			return New("TypingException", stmt, "Type mismatch: cannot use %s as implementation for  %s because its implementing type is %s",
-				impl.Name, e, impl.Entity)
+				impl.Name, e, impl.Entity).On(c.at(ns, q.Place())).Note(&impl.At, "the implementation is defined here")
 		}
 		im.Using = append(im.Using, impl)
 	}
@@ -360,6 +364,9 @@ func (c *checker) normalizeImplementations() {
 		body, f := b.block(d.stmt.Body, scope, true)
 		if f != nil {
 			c.fail(f.By(&d.impl.At, false))
+			for _, f := range b.more {
+				c.fail(f.By(&d.impl.At, false))
+			}
 			continue
 		}
 		d.impl.Body = body
@@ -392,7 +399,12 @@ func (c *checker) normalizeBlocks() {
 				continue
 			}
 			s, f := b.stmt(st, scope)
-			if c.fail(f) || s == nil {
+			c.fail(f)
+			for _, f := range b.more {
+				c.fail(f)
+			}
+			b.more = nil
+			if f != nil || s == nil {
 				continue
 			}
 			blk.Stmts = append(blk.Stmts, s)

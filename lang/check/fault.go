@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,6 +76,10 @@ type Fault struct {
 	Other *Loc
 	// OtherMsg says what is at Other.
 	OtherMsg string
+	// Tight is the expression at fault, within the statement at At or elsewhere; nil when At says enough.
+	Tight *Loc
+	// Notes are further places that explain the fault, in the order in which they should be read.
+	Notes []Note
 	// Causes are the faults behind this one.
 	Causes []*Fault
 	// Hint says how to mend the fault.
@@ -88,6 +93,12 @@ type Fault struct {
 
 	stmtAt  *Loc
 	hasStmt bool
+}
+
+// Note is a place that explains a fault.
+type Note struct {
+	At  *Loc
+	Msg string
 }
 
 // importance of the classes (language specification, section 13.2).
@@ -165,6 +176,20 @@ func (f *Fault) Force(loc *Loc) *Fault {
 	return f
 }
 
+// On sets the expression at fault. One that is set already is closer to the fault and stays.
+func (f *Fault) On(at *Loc) *Fault {
+	if f.Tight == nil {
+		f.Tight = at
+	}
+	return f
+}
+
+// Note adds a place that explains the fault.
+func (f *Fault) Note(at *Loc, format string, args ...any) *Fault {
+	f.Notes = append(f.Notes, Note{at, fmt.Sprintf(format, args...)})
+	return f
+}
+
 // HasStmt reports whether a statement has reported the fault.
 func (f *Fault) HasStmt() bool { return f.hasStmt }
 
@@ -179,11 +204,11 @@ func (f *Fault) Root() *Fault {
 // Diagnostic is the fault for the user: the whole chain of causes in the text, their places as related ones.
 func (f *Fault) Diagnostic() diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: f.Class, Message: strings.TrimRight(f.Msg, "\n"), Hint: f.Hint}
-	switch {
-	case f.At != nil:
-		d.Range = f.At.Range()
-	case f.Shown != nil:
-		d.Range = f.Shown.Range()
+	at := cmp.Or(f.At, f.Shown)
+	tight, elsewhere := f.tight(at)
+	d.Range = tight.Range()
+	if elsewhere != nil {
+		d.Related = append(d.Related, diag.Related{Range: elsewhere.Range(), Message: "by this value"})
 	}
 	f.relate(&d)
 	var causes func(cs []*Fault)
@@ -193,18 +218,60 @@ func (f *Fault) Diagnostic() diag.Diagnostic {
 			if d.Hint == "" {
 				d.Hint = c.Hint
 			}
-			if c.At != nil && !sameLoc(c.At, f.At) {
-				d.Related = append(d.Related, diag.Related{Range: c.At.Range(), Message: firstLine(c.Msg)})
+			if c.At != nil && !sameLine(c.At, at) && !sameLine(c.At, elsewhere) {
+				d.Related = append(d.Related, diag.Related{Range: c.At.Range(), Message: c.role()})
 			}
 			c.relate(&d)
 			causes(c.Causes)
 		}
 	}
 	causes(f.Causes)
+	f.note(&d)
 	if d.Range.IsZero() && len(d.Related) > 0 {
 		d.Range = d.Related[0].Range
 	}
 	return d
+}
+
+// tight is the place to show for a fault at the given place: the closest one that is known of those on the same line. The
+// expression at fault is given apart when it is on another line.
+func (f *Fault) tight(at *Loc) (best, elsewhere *Loc) {
+	best = at
+	for g := f; ; g = g.Causes[0] {
+		switch {
+		case g.Tight != nil && (at == nil || sameLine(g.Tight, at)):
+			return g.Tight, nil
+		case g.Tight != nil:
+			return best, g.Tight
+		case g != f && g.At != nil && at != nil && sameLine(g.At, at) && g.At.within(best):
+			best = g.At
+		}
+		if len(g.Causes) == 0 {
+			return best, nil
+		}
+	}
+}
+
+// within reports whether the place lies in another one.
+func (l *Loc) within(o *Loc) bool {
+	return l.File == o.File && l.Place.Start >= o.Place.Start && l.Place.End <= o.Place.End
+}
+
+func sameLine(a, b *Loc) bool {
+	return a == b || a != nil && b != nil && a.File == b.File && a.Line() == b.Line()
+}
+
+// role says what the place of a cause has to do with the fault that it brought about.
+func (f *Fault) role() string {
+	switch {
+	case f.FromType:
+		return "the type is defined here"
+	case f.Class == "DoubleSetException":
+		return "set again here"
+	case f.Class == "ModifiedAfterFreezeException":
+		return "added here"
+	}
+	return "while this was done"
 }
 
 func (f *Fault) relate(d *diag.Diagnostic) {
@@ -213,10 +280,33 @@ func (f *Fault) relate(d *diag.Diagnostic) {
 	}
 }
 
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	return s
+// note adds the notes of the causes, then those of the fault.
+func (f *Fault) note(d *diag.Diagnostic) {
+	for _, c := range f.Causes {
+		c.note(d)
+	}
+	for _, n := range f.Notes {
+		if n.At == nil || n.At.File != nil {
+			d.Related = append(d.Related, diag.Related{Range: n.At.Range(), Message: n.Msg})
+		}
+	}
 }
+
+// DidYouMean asks whether one of the candidates was meant by a name; empty when none is close. What it offers has the prefix
+// in front.
+func DidYouMean(prefix, name string, candidates []string) string {
+	near := diag.Suggest(name, candidates, maxNear)
+	if len(near) == 0 {
+		return ""
+	}
+	for i := range near {
+		near[i] = prefix + near[i]
+	}
+	return "did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// maxNear bounds how many names a hint offers.
+const maxNear = 2
 
 // SortFaults orders faults as the language reports several: by importance, then by file and line.
 func SortFaults(fs []*Fault) {

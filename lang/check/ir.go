@@ -53,6 +53,8 @@ type Ref struct {
 	// Missing is the text of the fault for MissingRef.
 	Missing string
 	Slot    int
+	// Scope is where the name was looked for, for MissingRef and InstRef.
+	Scope *Scope
 	// Cache remembers where the last instance's entity holds the name; for the evaluator.
 	Cache SlotCache
 }
@@ -233,6 +235,18 @@ type Construct struct {
 	NeedsSelf bool
 }
 
+// Argument is the place of the value of an argument; nil when it is not given in the constructor.
+func (c *Construct) Argument(name string) *Loc {
+	for _, args := range [][]Named{c.Direct, c.Indirect} {
+		for i := range args {
+			if args[i].Name == name && args[i].At.File != nil {
+				return args[i].X.Where()
+			}
+		}
+	}
+	return nil
+}
+
 // Lookup finds an instance in an index.
 type Lookup struct {
 	node
@@ -295,13 +309,15 @@ type Assign struct {
 // SetAttr gives an attribute its value.
 type SetAttr struct {
 	node
-	X          Expr // the instance: *Ref or *AttrRef
-	Layout     int
-	Name       string
-	Append     bool
-	Value      Expr
-	ValLayout  int
-	Cache      SlotCache
+	X         Expr // the instance: *Ref or *AttrRef
+	Layout    int
+	Name      string
+	Append    bool
+	Value     Expr
+	ValLayout int
+	Cache     SlotCache
+	// TargetAt is the place of what is assigned to.
+	TargetAt   Loc
 	TargetText string
 }
 

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/intendant/intendant/diag"
@@ -85,8 +86,23 @@ func (ns *Namespace) see(prefix string) (*Namespace, *Fault) {
 		return v.ns, nil
 	}
 	f := New("NotFoundException", nil, "Namespace %s not found.\nTry importing it with `import %s`", prefix, prefix)
-	f.Hint = "add `import " + prefix + "` to the file"
+	f.Hint = ns.importHint(prefix, "")
 	return nil, f
+}
+
+// importHint says what to do about a namespace that the file does not see, behind which name is looked for.
+func (ns *Namespace) importHint(prefix, name string) string {
+	names := make([]string, 0, len(ns.visible))
+	for n := range ns.visible {
+		names = append(names, n)
+	}
+	if name != "" {
+		name = "::" + name
+	}
+	if best := diag.Closest(prefix, names); best != "" {
+		return "did you mean " + best + name + "? Otherwise add `import " + prefix + "` to the file"
+	}
+	return "add `import " + prefix + "` to the file"
 }
 
 // LookupType resolves the name of a type as the file of ns writes it: a [Prim] or a [Symbol].
@@ -100,7 +116,7 @@ func (ns *Namespace) LookupType(name string, at *Loc) (Type, Symbol, *Fault) {
 			if ns.File != "" {
 				f.Msg += " in " + ns.File
 			}
-			f.Hint = "add `import " + prefix + "` to the file"
+			f.Hint = ns.importHint(prefix, base)
 			return nil, nil, f
 		}
 		if s, ok := v.ns.types[base]; ok {
@@ -123,20 +139,39 @@ func (ns *Namespace) LookupType(name string, at *Loc) (Type, Symbol, *Fault) {
 
 func notFound(name string, ns *Namespace, at *Loc) *Fault {
 	f := Located("TypeNotFoundException", at, "could not find type %s in namespace %s", name, ns.Full)
-	if near := ns.nearest(name); near != "" {
-		f.Hint = "did you mean " + near + "?"
-	}
+	f.Hint = ns.typeHint(name)
 	return f
 }
 
-// nearest is the visible name most like the given one, empty when none is close.
-func (ns *Namespace) nearest(name string) string {
-	_, base := splitName(name)
+// typeHint asks whether a type was meant by a name: one that is close to it, or one of that very name elsewhere.
+func (ns *Namespace) typeHint(name string) string {
+	space, base := splitName(name)
+	if space != "" {
+		space += "::"
+	}
 	var candidates []string
 	for n := ns; n != nil; n = n.Parent {
 		for c := range n.types {
 			candidates = append(candidates, c)
 		}
+		if space != "" {
+			break
+		}
 	}
-	return diag.Closest(base, candidates)
+	if space == "" {
+		for c := range primitives {
+			candidates = append(candidates, c)
+		}
+		var elsewhere []string
+		for seen, v := range ns.visible {
+			if _, ok := v.ns.types[base]; ok {
+				elsewhere = append(elsewhere, seen+"::"+base)
+			}
+		}
+		if len(elsewhere) > 0 {
+			slices.Sort(elsewhere)
+			return "did you mean " + strings.Join(elsewhere[:min(len(elsewhere), maxNear)], " or ") + "?"
+		}
+	}
+	return DidYouMean(space, base, candidates)
 }

@@ -30,16 +30,16 @@ func (s *Scope) Resolve(name string) Ref {
 		ns := s.namespace()
 		target, f := ns.see(name[:i])
 		if f != nil {
-			r.Kind, r.Missing = MissingRef, f.Msg
+			r.Kind, r.Missing, r.Scope = MissingRef, f.Msg, s
 			return r
 		}
-		return target.variable(r, name[i+2:])
+		return s.variable(target, r, name[i+2:])
 	}
 	hops := 0
 	for sc := s; sc != nil; sc = sc.parent {
 		switch sc.kind {
 		case scopeFile:
-			return sc.ns.variable(r, name)
+			return s.variable(sc.ns, r, name)
 		case scopeTypedef:
 			r.Kind, r.Missing = MissingRef, "Could not resolve the value "+name+" in this static context"
 			return r
@@ -56,13 +56,42 @@ func (s *Scope) Resolve(name string) Ref {
 				r.Kind = SelfRef
 				return r
 			}
-			r = sc.ns.variable(r, name)
-			r.Kind, r.NS = InstRef, sc.ns
+			r = s.variable(sc.ns, r, name)
+			r.Kind, r.NS, r.Scope = InstRef, sc.ns, s
 			return r
 		}
 	}
-	r.Kind, r.Missing = MissingRef, "variable "+name+" not found"
+	r.Kind, r.Missing, r.Scope = MissingRef, "variable "+name+" not found", s
 	return r
+}
+
+// Hint asks whether another variable was meant by a name that stands for nothing; empty when no name is close.
+func (s *Scope) Hint(name string) string {
+	space, base := splitName(name)
+	var names []string
+	add := func(ns *Namespace) {
+		for n := range ns.vars {
+			names = append(names, n)
+		}
+	}
+	if space != "" {
+		target, f := s.namespace().see(space)
+		if f != nil {
+			return f.Hint
+		}
+		add(target)
+		return DidYouMean(space+"::", base, names)
+	}
+	for sc := s; sc != nil; sc = sc.parent {
+		for n := range sc.names {
+			names = append(names, n)
+		}
+		if sc.kind == scopeFile || sc.kind == scopeImplementation {
+			add(sc.ns)
+			break
+		}
+	}
+	return DidYouMean("", base, names)
 }
 
 func (s *Scope) namespace() *Namespace {
@@ -77,10 +106,11 @@ func (s *Scope) namespace() *Namespace {
 // Namespace is the namespace in which the code of the scope is written.
 func (s *Scope) Namespace() *Namespace { return s.namespace() }
 
-func (ns *Namespace) variable(r Ref, name string) Ref {
+// variable is the reference to a variable of a file.
+func (s *Scope) variable(ns *Namespace, r Ref, name string) Ref {
 	i, ok := ns.vars[name]
 	if !ok || ns.ID < 0 {
-		r.Kind, r.Index, r.Missing = MissingRef, -1, "variable "+name+" not found"
+		r.Kind, r.Index, r.Missing, r.Scope = MissingRef, -1, "variable "+name+" not found", s
 		return r
 	}
 	r.Kind, r.NS, r.Index = FileRef, ns, i

@@ -109,7 +109,7 @@ func (c *attrCollector) receive(m *machine, v value.Value, at *check.Loc) (bool,
 	if f == nil {
 		return false, nil
 	}
-	f.By(c.by, false)
+	f.By(c.by, false).On(at)
 	if f.Class == "AttributeException" {
 		return false, f
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/value"
@@ -47,14 +48,17 @@ func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fa
 		i.others = append(i.others, e.Where())
 		for _, d := range direct {
 			if f := m.setDirect(i, d, e.Where()); f != nil {
-				return nil, f
+				return nil, f.On(e.Argument(d.name))
 			}
 		}
 	} else {
 		i = m.newInstance(e.Type, e.Where())
+		if u.sc != nil {
+			i.maker = u.sc.inst
+		}
 		for _, d := range direct {
 			if f := m.setDirect(i, d, e.Where()); f != nil {
-				return nil, f
+				return nil, f.On(e.Argument(d.name))
 			}
 		}
 		if f := m.register(i); f != nil {
@@ -96,7 +100,7 @@ func (m *machine) assignConstant(i *Instance, a *check.Named, by *check.Loc) *ch
 	if f == nil {
 		return nil
 	}
-	return attributeFault(by, i, a.Name, f.By(by, false))
+	return attributeFault(by, i, a.Name, f.By(by, false).On(lit.Where()))
 }
 
 func (m *machine) setDirect(i *Instance, d attrValue, at *check.Loc) *check.Fault {
@@ -193,7 +197,8 @@ func (m *machine) inverseOfLHS(u *unit, e *check.Construct, given []attrValue) (
 // findIndexed looks the instance up in all indexes of its type. nil means that there is none yet.
 func (m *machine) findIndexed(e *check.Construct, direct []attrValue) (*Instance, *check.Fault) {
 	var found *Instance
-	collides := false
+	var by *check.IndexDef // the index that it was found in
+	var collision *check.Fault
 	for _, ix := range e.Type.Indexes {
 		key := m.key[:0]
 		for n, name := range ix.Names {
@@ -211,16 +216,20 @@ func (m *machine) findIndexed(e *check.Construct, direct []attrValue) (*Instance
 		}
 		if i.typ != e.Type {
 			f := check.New("DuplicateException", e.Where(), "Type found in index is not an exact match")
-			f.Other, f.OtherMsg = i.place(), "the instance in the index was made here"
-			return nil, f
+			f.Other, f.OtherMsg = i.place(), fmt.Sprintf("this instance of %s has the same %s", i.typ, keyText(i, ix.Names))
+			return nil, f.Note(ix.At, "the index is defined here")
 		}
-		collides = collides || found != nil && found != i
+		if found != nil && found != i && collision == nil {
+			collision = check.New("IndexCollisionException", e.Where(), "Inconsistent indexes detected!\n").
+				Note(found.place(), "this instance has the same %s", keyText(found, by.Names)).
+				Note(i.place(), "but this one has the same %s", keyText(i, ix.Names))
+		}
 		if found == nil {
-			found = i
+			found, by = i, ix
 		}
 	}
-	if collides {
-		return nil, check.New("IndexCollisionException", e.Where(), "Inconsistent indexes detected!\n")
+	if collision != nil {
+		return nil, collision
 	}
 	return found, nil
 }
@@ -287,8 +296,8 @@ func (m *machine) addToIndexes(i *Instance, e *check.Entity) *check.Fault {
 		}
 		if old := x.entries[string(key)]; old != nil && old != i {
 			f := check.New("DuplicateException", i.place(), "Duplicate key in index. %s", keyText(i, ix.Names))
-			f.Other, f.OtherMsg = old.place(), "the other instance was made here"
-			return f
+			f.Other, f.OtherMsg = old.place(), fmt.Sprintf("the %s with this key is made here", old.typ)
+			return f.Note(ix.At, "the index of %s is defined here", e)
 		}
 		x.entries[string(key)] = i
 		if w := x.waiting[string(key)]; w != nil {
@@ -432,7 +441,7 @@ func (m *machine) lookupIndex(u *unit, e *check.Lookup, typ *check.Entity, param
 		return slices.EqualFunc(names, params, func(n string, p attrValue) bool { return n == p.name })
 	}
 	if !slices.ContainsFunc(typ.Indexes, matches) {
-		return check.New("NotFoundException", e.Where(), "No index defined on %s for this lookup: %s", typ, paramText(params))
+		return noIndex(e, typ, params)
 	}
 	key, text := m.key[:0], ""
 	for n, p := range params {
@@ -463,6 +472,23 @@ func (m *machine) lookupIndex(u *unit, e *check.Lookup, typ *check.Entity, param
 	}
 	w.lookups = append(w.lookups, pendingLookup{e, u.to, u.slot})
 	return nil
+}
+
+// noIndex is the fault of a lookup that suits no index of an entity.
+func noIndex(e *check.Lookup, typ *check.Entity, params []attrValue) *check.Fault {
+	f := check.New("NotFoundException", e.Where(), "No index defined on %s for this lookup: %s", typ, paramText(params))
+	for _, p := range params {
+		if typ.Attr(p.name) == nil && f.Hint == "" {
+			f.Hint = typ.AttributeHint(p.name)
+		}
+	}
+	for _, ix := range typ.Indexes {
+		f.Note(ix.At, "this index is by %s", strings.Join(ix.Names, " and "))
+	}
+	if len(typ.Indexes) == 0 {
+		f.Note(&typ.At, "%s has no index", typ)
+	}
+	return f
 }
 
 func paramText(params []attrValue) string {

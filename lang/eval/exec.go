@@ -9,12 +9,18 @@ import (
 
 // emitBlock schedules the statements of a block.
 func (m *machine) emitBlock(b *check.Block, sc *scope) *check.Fault {
+	var first *check.Fault
 	for _, st := range b.Stmts {
-		if f := m.emit(st, sc); f != nil {
-			return f.By(st.Where(), false)
+		f := m.emit(st, sc)
+		switch {
+		case f == nil:
+		case first == nil:
+			first = f.By(st.Where(), false)
+		case len(m.faults.more) < maxFaults:
+			m.faults.more = append(m.faults.more, f.By(st.Where(), false))
 		}
 	}
-	return nil
+	return first
 }
 
 // innerScope makes the scope of a block inside sc, which is sc itself when the block declares nothing.
@@ -179,6 +185,9 @@ func (m *machine) run1(u *unit) *check.Fault {
 		v, f := m.result(u)
 		if f == nil {
 			f = m.set(u.target, v, u.x.Where(), true)
+			if f != nil {
+				f.On(u.x.Where())
+			}
 		}
 		if f != nil {
 			return f.By(u.by, false)
@@ -212,7 +221,9 @@ func (m *machine) run1(u *unit) *check.Fault {
 		e, _ := u.aux.(*check.Lazy)
 		v, f := m.result(u)
 		if f == nil {
-			f = validateBool(v)
+			if f = validateBool(v); f != nil {
+				f.On(u.x.Where())
+			}
 		}
 		if f != nil {
 			return f.By(e.Where(), false)
@@ -300,7 +311,8 @@ func (m *machine) runStmt(u *unit) *check.Fault {
 		b, ok := c.(value.Bool)
 		if !ok {
 			return check.New("RuntimeException", s.Where(),
-				"Invalid value `%s`: the condition for an if statement can only be a boolean expression", value.Str(c))
+				"Invalid value `%s`: the condition for an if statement can only be a boolean expression", value.Str(c)).
+				On(s.Cond.Where())
 		}
 		blk := s.Else
 		if b {
@@ -323,7 +335,7 @@ func (m *machine) runStmt(u *unit) *check.Fault {
 		} else {
 			msg += " Hint: '" + value.Str(v) + "' is not a list."
 		}
-		return check.New("TypingException", s.Where(), "%s", msg)
+		return check.New("TypingException", s.Where(), "%s", msg).On(s.Iter.Where())
 	}
 	return nil
 }
@@ -351,21 +363,24 @@ func (m *machine) runTarget(u *unit, s *check.SetAttr) *check.Fault {
 	i, ok := v.(*Instance)
 	if !ok {
 		return check.New("TypingException", s.Where(), "The object at %s is not an Entity but a %s with value %s",
-			s.TargetText, value.TypeName(v), value.Str(v))
+			s.TargetText, value.TypeName(v), value.Str(v)).On(&s.TargetAt)
 	}
 	slot, ok := cached(&s.Cache, i.typ, s.Name)
 	if !ok {
-		return noAttribute(i, s.Name)
+		return noAttribute(i, s.Name).On(&s.TargetAt)
 	}
 	target := i.variable(slot)
 	if s.Append && target.kind != manyVar {
-		return check.New("TypingException", s.Where(), "Can not use += on relations with multiplicity 1")
+		return check.New("TypingException", s.Where(), "Can not use += on relations with multiplicity 1").
+			On(&s.TargetAt).Note(&target.attr.At, "%s is defined here", target.attr)
 	}
 	return m.assignAttr(i, s.Name, target, s.Value, s.ValLayout, u.sc, s.Where())
 }
 
 func noAttribute(i *Instance, name string) *check.Fault {
-	return check.New("NotFoundException", nil, "could not find attribute with name: %s in type %s", name, i.typ)
+	f := check.New("NotFoundException", nil, "could not find attribute with name: %s in type %s", name, i.typ)
+	f.Hint = i.typ.AttributeHint(name)
+	return f.Note(&i.typ.At, "%s is defined here", i.typ)
 }
 
 // assignAttr schedules the assignment of a value to an attribute; relations take the elements of lists as they come.
@@ -392,6 +407,7 @@ func (m *machine) runAttr(u *unit) *check.Fault {
 			m.keep(u.target, u.promised)
 			return nil
 		}
+		f.On(u.x.Where())
 	}
 	if f.Unset != nil {
 		return f
@@ -447,7 +463,8 @@ func (m *machine) runLazy(u *unit, e *check.Lazy) *check.Fault {
 	}
 	b, ok := v.(value.Bool)
 	if !ok {
-		return check.New("RuntimeException", e.Where(), "Invalid left hand value `%s`: `%s` expects a boolean", value.Str(v), lazyName(e))
+		return check.New("RuntimeException", e.Where(), "Invalid left hand value `%s`: `%s` expects a boolean", value.Str(v), lazyName(e)).
+			On(e.X.Where())
 	}
 	if bool(b) == e.Or {
 		m.deliver(u.to, u.slot, b)
@@ -568,7 +585,8 @@ func (m *machine) runChoose(u *unit, e *check.Cond) *check.Fault {
 	b, ok := v.(value.Bool)
 	if !ok {
 		return check.New("RuntimeException", e.Where(),
-			"Invalid value `%s`: the condition for a conditional expression must be a boolean expression", value.Str(v))
+			"Invalid value `%s`: the condition for a conditional expression must be a boolean expression", value.Str(v)).
+			On(e.If.Where())
 	}
 	x, layout := e.Else, e.ElseLayout
 	if b {
@@ -599,7 +617,8 @@ func (m *machine) runIterable(u *unit, e *check.Comp) *check.Fault {
 	switch v.(type) {
 	case *value.List, *value.Unknown:
 	default:
-		return check.New("TypingException", e.Where(), "A list comprehension can only be applied to lists and relations, got %s", value.TypeName(v))
+		return check.New("TypingException", e.Where(), "A list comprehension can only be applied to lists and relations, got %s", value.TypeName(v)).
+			On(e.Iter.Where())
 	}
 	c, _ := u.aux.(*compCollector)
 	c.sc = u.sc
@@ -645,7 +664,8 @@ func (m *machine) runImplement(u *unit, im *check.Implement) *check.Fault {
 		return nil
 	}
 	return check.New("RuntimeException", nil,
-		"Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression", value.Str(v))
+		"Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression", value.Str(v)).
+		On(im.When.Where())
 }
 
 // implement emits the implementations of an implement statement that have not run for the instance yet.

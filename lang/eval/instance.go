@@ -15,6 +15,8 @@ type Instance struct {
 	serial int
 	slots  []variable
 	root   scope // the scope of conditions and of implementations without variables
+	// maker is the instance of whose implementation the constructor is part; nil for those of a file.
+	maker *Instance
 	// first is where the instance was constructed, others where it was again.
 	first  *check.Loc
 	others []*check.Loc

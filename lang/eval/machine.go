@@ -109,6 +109,7 @@ type machine struct {
 	// matched remembers the text that a typedef with a regular expression accepted last.
 	matched map[*check.Typedef]value.String
 	depth   int
+	faults  faults
 }
 
 func newMachine(p *check.Program, cfg Config) *machine {
@@ -168,9 +169,10 @@ const checkEvery = 1 << 12
 func (m *machine) run(ctx context.Context) ([]*check.Fault, error) {
 	for _, ns := range m.prog.Files {
 		if f := m.emitBlock(ns.Body, nil); f != nil {
-			return []*check.Fault{f}, nil
+			m.fail(f, task{})
 		}
 	}
+	limit := m.maxSteps
 	for m.runq.len() > 0 || m.waitq.len() > 0 || m.parked > 0 {
 		for m.runq.len() > 0 {
 			if m.steps++; m.steps&(checkEvery-1) == 0 {
@@ -179,13 +181,21 @@ func (m *machine) run(ctx context.Context) ([]*check.Fault, error) {
 				}
 			}
 			t := m.runq.pop()
-			if m.steps > m.maxSteps {
+			if m.steps > limit && len(m.faults.list) > 0 {
+				return m.faults.report(), nil
+			}
+			if m.steps > limit {
 				return []*check.Fault{check.New("CompilerException", t.where(),
 					"Could not complete model, the limit of %d steps is reached: does it keep on making new instances?", m.maxSteps)}, nil
 			}
 			if f := m.perform(t); f != nil {
-				return []*check.Fault{f}, nil
+				m.fail(f, t)
+				limit = min(m.maxSteps, m.faults.from+maxAfterFault)
 			}
+		}
+		// Nothing is frozen after a fault: a value that is missing because of it would count as one that never comes.
+		if len(m.faults.list) > 0 {
+			return m.faults.report(), nil
 		}
 		if err := ctx.Err(); err != nil && m.freezes&255 == 0 {
 			return nil, err
@@ -210,11 +220,19 @@ func (m *machine) freezeNext() bool {
 		case v.outstanding > 0:
 			v.queued = false
 		default:
-			m.freeze(v)
+			m.freezeFor(v)
 			return true
 		}
 	}
 	return false
+}
+
+// freezeFor freezes a variable because of those that wait for it.
+func (m *machine) freezeFor(v *variable) {
+	if v.kind == manyVar || v.val == nil {
+		v.at = v.culprit()
+	}
+	m.freeze(v)
 }
 
 // freezeStirred tries the variables that nobody waited for when their turn came but somebody does now.
@@ -242,7 +260,7 @@ func (m *machine) freezeStirred() bool {
 			v.queued = false
 			continue
 		}
-		m.freeze(v)
+		m.freezeFor(v)
 		return true
 	}
 	return false
@@ -275,7 +293,7 @@ func (m *machine) breakCycle() bool {
 	if best == nil {
 		return false
 	}
-	m.freeze(best)
+	m.freezeFor(best)
 	return true
 }
 
@@ -323,8 +341,15 @@ func (m *machine) finalise() []*check.Fault {
 			}
 		}
 	}
+	var missing []*variable
 	for _, i := range m.instances {
-		fs = append(fs, m.complete(i)...)
+		if i.ran == nil {
+			fs = append(fs, unselected(i))
+		}
+		missing = append(missing, m.complete(i)...)
+	}
+	if len(missing) > 0 {
+		fs = append(fs, m.inquire().missing(missing)...)
 	}
 	if len(fs) > 0 {
 		check.SortFaults(fs)
@@ -336,14 +361,9 @@ func (m *machine) finalise() []*check.Fault {
 	return nil
 }
 
-// complete checks that an instance has an implementation and all its attributes.
-func (m *machine) complete(i *Instance) []*check.Fault {
-	var fs []*check.Fault
-	if i.ran == nil {
-		f := check.New("RuntimeException", i.place(), "Unable to select implementation for entity %s", i.typ.Name)
-		f.Hint = "every instance needs an implementation: implement " + i.typ.Name + " using std::none"
-		fs = append(fs, f)
-	}
+// complete closes the relations of an instance that nobody waits for, and lists what has no value.
+func (m *machine) complete(i *Instance) []*variable {
+	var missing []*variable
 	for k := range i.slots {
 		v := &i.slots[k]
 		switch {
@@ -351,10 +371,24 @@ func (m *machine) complete(i *Instance) []*check.Fault {
 		case v.canGet():
 			m.freeze(v)
 		default:
-			fs = append(fs, unset(i, v))
+			missing = append(missing, v)
 		}
 	}
-	return fs
+	return missing
+}
+
+// unselected is the fault of an instance without an implementation.
+func unselected(i *Instance) *check.Fault {
+	f := check.New("RuntimeException", i.place(), "Unable to select implementation for entity %s", i.typ.Name)
+	f.Hint = "every instance needs an implementation: implement " + i.typ.Name + " using std::none"
+	for _, im := range i.typ.Subs {
+		if im.When != nil {
+			f.Note(im.When.Where(), "this condition does not hold")
+			f.Hint = "every instance needs an implementation: add one that is selected without a condition, such as implement " +
+				i.typ.Name + " using std::none"
+		}
+	}
+	return f
 }
 
 func unset(i *Instance, v *variable) *check.Fault {
@@ -370,22 +404,5 @@ func unset(i *Instance, v *variable) *check.Fault {
 		f = check.New("UnsetException", nil, "The object %s is not complete: attribute %s (%s) is not set", value.Str(i), v.attr.Name, &v.attr.At)
 	}
 	f.Shown, f.Other, f.OtherMsg = i.place(), &v.attr.At, "the attribute is defined here"
-	return f
-}
-
-// stuck is the fault of a program in which statements wait for each other.
-func (m *machine) stuck() *check.Fault {
-	first := m.firstUnit
-	for u := m.firstUnit; u != nil; u = u.next {
-		switch u.op {
-		case opAssign, opStmt, opAttr, opItem, opElement, opLazyRight, opImplement, opAnnotation:
-			first = u
-		default:
-			continue
-		}
-		break
-	}
-	f := check.New("RuntimeException", first.expression(), "not all statements executed: %s", m.remaining())
-	f.Hint = "these statements wait for each other, or for a value that nobody sets"
 	return f
 }

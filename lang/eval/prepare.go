@@ -25,9 +25,15 @@ func (m *machine) lookup(r *check.Ref, sc *scope) (*variable, value.Value, *chec
 		if r.Index >= 0 {
 			return &m.files[r.NS.ID][r.Index], nil, nil
 		}
-		return nil, nil, check.New("NotFoundException", nil, "variable %s not found", r.Name)
+		f := check.New("NotFoundException", nil, "variable %s not found", r.Name).On(&r.At)
+		if f.Hint = r.Scope.Hint(r.Name); f.Hint == "" {
+			f.Hint = i.typ.AttributeHint(r.Name)
+		}
+		return nil, nil, f
 	}
-	return nil, nil, check.New("NotFoundException", nil, "%s", r.Missing)
+	f := check.New("NotFoundException", nil, "%s", r.Missing).On(&r.At)
+	f.Hint = r.Scope.Hint(r.Name)
+	return nil, nil, f
 }
 
 // cached finds the slot of a name for an entity, remembering the last answer.

@@ -319,7 +319,10 @@ func (m *machine) setMaybe(v *variable, x value.Value, at *check.Loc, recur bool
 
 func late(v *variable, at *check.Loc) *check.Fault {
 	f := check.Located("ModifiedAfterFreezeException", at, "List modified after freeze")
-	f.Hint = fmt.Sprintf("somebody needed the complete value of %s before this was added; the condition for adding to it must not depend on its value", v.attr)
+	if v.at != nil {
+		f.Note(v.at, "this needed the complete value of %s, which was therefore closed", v.attr)
+	}
+	f.Hint = fmt.Sprintf("what is added to %s must not depend on its complete value", v.attr)
 	return f
 }
 
@@ -335,6 +338,7 @@ func (m *machine) setMany(v *variable, x value.Value, at *check.Loc, recur bool)
 				"Trying to set relation attribute `%s` of instance `%s` to null but it has values `%s` assigned already",
 				v.attr.Name, value.Str(v.owner), strings.Join(texts, ", "))
 		}
+		v.at = at
 		m.freeze(v)
 		return nil
 	}
@@ -344,7 +348,8 @@ func (m *machine) setMany(v *variable, x value.Value, at *check.Loc, recur bool)
 			return nil
 		}
 		if len(s.list.Items) == v.attr.High {
-			return check.Located("RuntimeException", at, "Exceeded relation arity on attribute '%s' of instance '%s'", v.attr.Name, value.Str(v.owner))
+			return check.Located("RuntimeException", at, "Exceeded relation arity on attribute '%s' of instance '%s'", v.attr.Name, value.Str(v.owner)).
+				Note(&v.attr.At, "%s has at most %d here", v.attr, v.attr.High)
 		}
 		return late(v, at)
 	}
@@ -377,7 +382,8 @@ func (m *machine) setMany(v *variable, x value.Value, at *check.Loc, recur bool)
 	}
 	if v.attr.High >= 0 {
 		if len(s.list.Items) > v.attr.High {
-			return check.New("RuntimeException", nil, "List over full: max nr of items is %d, content is %s", v.attr.High, value.Str(&s.list))
+			return check.New("RuntimeException", nil, "List over full: max nr of items is %d, content is %s", v.attr.High, value.Str(&s.list)).
+				Note(&v.attr.At, "%s has at most %d here", v.attr, v.attr.High)
 		}
 		if len(s.list.Items) == v.attr.High {
 			m.freeze(v)
