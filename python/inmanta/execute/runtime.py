@@ -1,0 +1,173 @@
+"""Instances of the model as Python sees them.
+
+An instance is a handle: its attributes are read from the compiler when they are asked for and kept, since what has a value in the
+language never gets another one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional, Protocol
+
+from inmanta.ast import Location, NotFoundException, OptionalValueException, UnsetException
+
+if TYPE_CHECKING:
+    from inmanta.ast.entity import Entity
+
+
+class Bridge(Protocol):
+    """What the host of a compile provides to the package."""
+
+    def read(self, instance: Instance, name: str) -> Any:
+        """Reads an attribute that is not known yet, keeps it in instance.values, and returns it."""
+
+    def type_of(self, index: int) -> Entity:
+        """The entity with a number."""
+
+    def places(self, instance: Instance) -> list[Location]:
+        """Where an instance is constructed."""
+
+
+bridge: Optional[Bridge] = None
+"""Set while this process serves a compile."""
+
+
+def need_bridge() -> Bridge:
+    """The connection to the compile; raises RuntimeError outside one."""
+    if bridge is None:
+        raise RuntimeError("the model can only be read while it is compiled")
+    return bridge
+
+
+class NoValue:
+    """Marks an optional relation that was closed without a value."""
+
+
+NO_VALUE = NoValue()
+
+
+class Instance:
+    """An entity instance."""
+
+    __slots__ = ("_index", "_python", "_reference", "serial", "values")
+
+    def __init__(self, serial: int, index: int) -> None:
+        self.serial = serial
+        self._index = index
+        self.values: dict[str, Any] = {}
+        self._python: Any = None  # the object of a dataclass that stands for the instance
+        self._reference: Any = None  # the reference that the instance was made of
+
+    @property
+    def type(self) -> Entity:
+        """The entity."""
+        return need_bridge().type_of(self._index)
+
+    def get_type(self) -> Entity:
+        """The entity."""
+        return self.type
+
+    def read(self, name: str) -> Any:
+        """The value of an attribute. Raises as a plugin expects when there is none."""
+        try:
+            value = self.values[name]
+        except KeyError:
+            if name not in self.type.all_names:
+                if name == "self":
+                    return self
+                raise NotFoundException(None, name, f"could not find {name} in {self.type.get_full_name()}") from None
+            value = need_bridge().read(self, name)
+        if value is NO_VALUE:
+            raise OptionalValueException(self, name)
+        return value
+
+    def get_attribute(self, name: str) -> Variable:
+        """The variable of an attribute."""
+        if name not in self.type.all_names and name != "self":
+            raise NotFoundException(None, name, f"could not find {name} in {self.type.get_full_name()}")
+        return Variable(self, name)
+
+    def get(self, name: str) -> Variable:
+        """The variable of an attribute."""
+        return self.get_attribute(name)
+
+    def get_location(self) -> Optional[Location]:
+        """The place at which the instance is constructed."""
+        places = self.get_locations()
+        return places[0] if places else None
+
+    def get_locations(self) -> list[Location]:
+        """All places at which the instance is constructed."""
+        return need_bridge().places(self)
+
+    @property
+    def location(self) -> Optional[Location]:
+        """The place at which the instance is constructed."""
+        return self.get_location()
+
+    def unwrap_reference(self) -> Any:
+        """The reference to a dataclass that the instance was made of, or None."""
+        return self._reference
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, Instance):
+            return NotImplemented
+        return self.serial < other.serial
+
+    def __repr__(self) -> str:
+        return f"{self.type.get_full_name()} {self.serial:x}"
+
+    def __str__(self) -> str:
+        where = self.get_location()
+        return f"{self.type.get_full_name()} (instantiated at {where})"
+
+
+class Variable:
+    """An attribute of an instance, to be read."""
+
+    __slots__ = ("instance", "name")
+
+    def __init__(self, instance: Instance, name: str) -> None:
+        self.instance = instance
+        self.name = name
+
+    def get_value(self) -> Any:
+        """The value; raises UnsetException when it is not there yet."""
+        return self.instance.read(self.name)
+
+    def is_ready(self) -> bool:
+        """Reports whether there is a value, or never will be one."""
+        try:
+            self.get_value()
+        except UnsetException:
+            return False
+        except OptionalValueException:
+            return True
+        return True
+
+    def __repr__(self) -> str:
+        return f"{self.instance!r}.{self.name}"
+
+
+class ResultVariable:
+    """Takes the result of a call."""
+
+    def __init__(self, value: Any = None) -> None:
+        self.value = value
+        self.has_value = value is not None
+        self.location: Optional[Location] = None
+
+    def set_value(self, value: Any, location: Optional[Location] = None, recur: bool = True) -> None:
+        """Sets the value."""
+        self.value = value
+        self.has_value = True
+        self.location = location
+
+    def get_value(self) -> Any:
+        """The value."""
+        if not self.has_value:
+            raise UnsetException("Value not available")
+        return self.value
+
+    def is_ready(self) -> bool:
+        """Reports whether there is a value."""
+        return self.has_value
