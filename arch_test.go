@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"lang/check":              {"diag", "lang/syntax", "lang/module", "lang/value", "lang/pyre"},
 	"lang/eval":               {"diag", "lang/syntax", "lang/check", "lang/value"},
 	"lang":                    {"diag", "model", "lang/syntax", "lang/module", "lang/check", "lang/eval", "lang/value", "lang/std", "lang/template"},
+	"lang/langtest":           {},
 	"lang/template":           {"diag", "lang/value"},
 	"lang/std":                {"diag", "lang/value", "lang/pyre", "lang/template", "lang/module"},
 	"sdk":                     {"model"},

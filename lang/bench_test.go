@@ -3,57 +3,49 @@ package lang_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/intendant/intendant/lang"
+	"github.com/intendant/intendant/lang/langtest"
 )
 
-// benchModel is a model of about n instances with indexes, relations in both directions, implementations and interpolation.
-func benchModel(n int) string {
-	var b strings.Builder
-	b.WriteString(`
-entity Node:
-    string name
-    int idx
-    bool enabled = true
-end
-index Node(name)
-entity Service:
-    string name
-    string url
-end
-Node.services [0:] -- Service.node [1]
-index Service(node, name)
-Node.peer [0:1] -- Node.peer_of [0:]
-implementation node for Node:
-    self.services += Service(name="http", url="http://{{name}}")
-    if enabled:
-        self.services += Service(name="ssh", url=f"ssh://{name}:{idx}")
-    end
-end
-implement Node using node
-implement Service using std::none
-`)
-	fmt.Fprintf(&b, "for i in std::sequence(%d):\n    Node(name=\"n{{i}}\", idx=i)\nend\n", n/6)
-	for i := range n / 6 {
-		fmt.Fprintf(&b, "m%d = Node(name=\"m%d\", idx=%d, peer=Node[name=\"n%d\"])\n", i, i, i, i)
+// benchmarkCompile compiles a project and reports what an instance costs: time, memory, and steps.
+func benchmarkCompile(b *testing.B, files fstest.MapFS) {
+	b.ReportAllocs()
+	var res *lang.Result
+	for b.Loop() {
+		var err error
+		if res, err = compiled(lang.Compile, files); err != nil {
+			b.Fatal(err)
+		}
 	}
-	return b.String()
+	n := float64(res.Stats.Instances)
+	b.ReportMetric(n, "instances")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/instance")
+	b.ReportMetric(float64(res.Stats.Steps)/n, "steps/instance")
+}
+
+// compiled is the result of a project without faults.
+func compiled(c compiler, files fstest.MapFS) (*lang.Result, error) {
+	res, ds, err := c(context.Background(), lang.Project{FS: files}, lang.Options{})
+	switch {
+	case err != nil:
+		return nil, err
+	case ds.HasErrors():
+		return nil, fmt.Errorf("refused:\n%s", ds)
+	}
+	return res, nil
 }
 
 func BenchmarkCompile(b *testing.B) {
-	for _, n := range []int{100, 1_000, 10_000, 100_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			p := project("main.cf", benchModel(n))
-			b.ReportAllocs()
-			for b.Loop() {
-				res, ds, err := lang.Compile(context.Background(), lang.Project{FS: p}, lang.Options{})
-				if err != nil || ds.HasErrors() {
-					b.Fatal(err, ds)
-				}
-				b.ReportMetric(float64(res.Stats.Instances), "instances")
-			}
-		})
+	for _, s := range langtest.Shapes() {
+		for _, n := range []int{100, 1_000, 10_000, 100_000} {
+			b.Run(fmt.Sprintf("%s/%d", s.Name, n), func(b *testing.B) { benchmarkCompile(b, s.Project(n)) })
+		}
 	}
 }
+
+var library = langtest.Library{Modules: 100, Entities: 20, Instances: 20}
+
+func BenchmarkLibrary(b *testing.B) { benchmarkCompile(b, library.Project()) }

@@ -37,7 +37,7 @@ type Input struct {
 // Check checks a project. It returns the faults found, the first one first, and warnings. With faults the program is not
 // to be run.
 func Check(in Input) (*Program, []*Fault, diag.List) {
-	c := &checker{in: in, prog: &Program{Root: newRoot(), Symbols: map[string]Symbol{}}}
+	c := &checker{in: in, indexIDs: map[string]int{}, prog: &Program{Root: newRoot(), Symbols: map[string]Symbol{}}}
 	c.namespaces()
 	// The passes of a phase do not build on each other: a fault of one does not bring about faults of the next.
 	for _, phase := range [][]func(){
@@ -74,6 +74,7 @@ type checker struct {
 	usingDefs  []located[*syntax.Implement]
 	annotates  map[*syntax.Relation]*Annotate
 	whens      []whenDef
+	indexIDs   map[string]int // by the sorted names
 }
 
 type located[S any] struct {

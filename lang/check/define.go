@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/intendant/intendant/lang/syntax"
 )
@@ -145,33 +146,42 @@ func (c *checker) defineIndex(ns *Namespace, s *syntax.Index) *Fault {
 		}
 		names = append(names, n.Text)
 	}
-	e.addIndex(names, at)
+	e.addIndex(names, &IndexDef{Names: slices.Sorted(slices.Values(names)), At: at, Home: e, ID: c.indexID(names)})
 	return nil
+}
+
+// indexID is the number of a list of names, whatever their order.
+func (c *checker) indexID(names []string) int {
+	key := strings.Join(slices.Sorted(slices.Values(names)), " ")
+	id, ok := c.indexIDs[key]
+	if !ok {
+		id = len(c.indexIDs)
+		c.indexIDs[key] = id
+	}
+	return id
 }
 
 // maxIndexCopies bounds how often the same index is counted for an entity.
 const maxIndexCopies = 8
 
-// addIndex adds an index to the entity and its descendants. An index is known to be there already only when its attributes
-// were given in alphabetical order, which shows in how often a missing attribute counts.
-func (e *Entity) addIndex(names []string, at *Loc) {
-	sorted := slices.Clone(names)
-	slices.Sort(sorted)
+// addIndex adds an index to the entity and its descendants; names are its attributes as written. An index is known to be there
+// already only when its attributes were given in alphabetical order, which shows in how often a missing attribute counts.
+func (e *Entity) addIndex(names []string, def *IndexDef) {
 	copies := 0
 	for _, ix := range e.Indexes {
 		if slices.Equal(ix.Names, names) {
 			return
 		}
-		if slices.Equal(ix.Names, sorted) {
+		if ix.ID == def.ID {
 			copies++
 		}
 	}
 	if copies >= maxIndexCopies {
 		return
 	}
-	e.Indexes = append(e.Indexes, &IndexDef{Names: sorted, At: at})
+	e.Indexes = append(e.Indexes, def)
 	for _, child := range e.Children {
-		child.addIndex(names, at)
+		child.addIndex(names, def)
 	}
 }
 

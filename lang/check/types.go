@@ -240,6 +240,10 @@ type Default struct {
 type IndexDef struct {
 	Names []string
 	At    *Loc
+	// Home is the entity that the index was defined for: this entity or an ancestor. No two of its instances have the same key.
+	Home *Entity
+	// ID numbers the lists of names of the program: indexes over the same attributes have the same.
+	ID int
 }
 
 // FullName is the name with its namespace.

@@ -200,17 +200,17 @@ func (m *machine) findIndexed(e *check.Construct, direct []attrValue) (*Instance
 	var by *check.IndexDef // the index that it was found in
 	var collision *check.Fault
 	for _, ix := range e.Type.Indexes {
-		key := m.key[:0]
-		for n, name := range ix.Names {
+		key := startKey(m.key, ix)
+		for _, name := range ix.Names {
 			k := slices.IndexFunc(direct, func(d attrValue) bool { return d.name == name })
 			v, f := coerceKey(e.Type.All[direct[k].slot], direct[k].val)
 			if f != nil {
 				return nil, f
 			}
-			key = appendKey(key, n, name, v)
+			key = appendKey(key, name, v)
 		}
 		m.key = key
-		i := m.indexes[e.Type.ID].entries[string(key)]
+		i := m.indexed(ix, e.Type)
 		if i == nil {
 			continue
 		}
@@ -236,10 +236,20 @@ func (m *machine) findIndexed(e *check.Construct, direct []attrValue) (*Instance
 
 // entityIndex finds the instances of an entity by the attributes of its indexes.
 type entityIndex struct {
+	// entries are by key. Those of an index are with the entity that it was defined for, for all descendants together.
 	entries map[string]*Instance
-	// waiting are the lookups without a match so far, in order of their keys' first appearance.
+	// waiting are the lookups of this very entity without a match so far, in order of their keys' first appearance.
 	waiting map[string]*waitingKey
 	order   []*waitingKey
+}
+
+// indexed is the instance of an entity that has the key m.key in an index of the entity, nil when there is none.
+func (m *machine) indexed(ix *check.IndexDef, e *check.Entity) *Instance {
+	i := m.indexes[ix.Home.ID].entries[string(m.key)]
+	if i == nil || !i.typ.IsA(e) {
+		return nil
+	}
+	return i
 }
 
 type waitingKey struct {
@@ -265,43 +275,34 @@ func (x *entityIndex) unmatched(e *check.Entity) []*check.Fault {
 	return out
 }
 
-// addToIndexes enters an instance in the indexes of an entity.
+// addToIndexes enters an instance in the indexes that are defined for an entity, and hands it to whoever looked for it as one of
+// the entity's.
 func (m *machine) addToIndexes(i *Instance, e *check.Entity) *check.Fault {
 	x := &m.indexes[e.ID]
-	if x.entries == nil {
-		x.entries = make(map[string]*Instance)
-	}
 	for _, ix := range e.Indexes {
-		key, complete := m.key[:0], true
-		for n, name := range ix.Names {
-			slot, _ := i.typ.Slot(name)
-			v := i.variable(slot)
-			if !v.done {
-				complete = false
-				break
-			}
-			val, f := v.get()
-			if f != nil {
-				return f
-			}
-			if r, ok := val.(*value.Reference); ok {
-				return check.New("TypingException", nil,
-					"Invalid value `%s` in index for attribute %s on instance %s: references can not be used in indexes.", value.Str(r), name, value.Str(i))
-			}
-			key = appendKey(key, n, name, val)
+		if ix.Home != e && len(x.waiting) == 0 {
+			continue
 		}
-		m.key = key
+		complete, f := m.instanceKey(i, ix)
+		if f != nil {
+			return f
+		}
 		if !complete {
 			continue
 		}
-		if old := x.entries[string(key)]; old != nil && old != i {
-			f := check.New("DuplicateException", i.place(), "Duplicate key in index. %s", keyText(i, ix.Names))
-			f.Other, f.OtherMsg = old.place(), fmt.Sprintf("the %s with this key is made here", old.typ)
-			return f.Note(ix.At, "the index of %s is defined here", e)
+		if ix.Home == e {
+			if old := x.entries[string(m.key)]; old != nil && old != i {
+				f := check.New("DuplicateException", i.place(), "Duplicate key in index. %s", keyText(i, ix.Names))
+				f.Other, f.OtherMsg = old.place(), fmt.Sprintf("the %s with this key is made here", old.typ)
+				return f.Note(ix.At, "the index of %s is defined here", e)
+			}
+			if x.entries == nil {
+				x.entries = make(map[string]*Instance)
+			}
+			x.entries[string(m.key)] = i
 		}
-		x.entries[string(key)] = i
-		if w := x.waiting[string(key)]; w != nil {
-			delete(x.waiting, string(key))
+		if w := x.waiting[string(m.key)]; w != nil {
+			delete(x.waiting, string(m.key))
 			lookups := w.lookups
 			w.lookups = nil
 			for _, l := range lookups {
@@ -310,6 +311,29 @@ func (m *machine) addToIndexes(i *Instance, e *check.Entity) *check.Fault {
 		}
 	}
 	return nil
+}
+
+// instanceKey makes m.key the key of an instance in an index. It is false when an attribute of the index has no value yet.
+func (m *machine) instanceKey(i *Instance, ix *check.IndexDef) (bool, *check.Fault) {
+	key := startKey(m.key, ix)
+	for _, name := range ix.Names {
+		slot, _ := i.typ.Slot(name)
+		v := i.variable(slot)
+		if !v.done {
+			return false, nil
+		}
+		val, f := v.get()
+		if f != nil {
+			return false, f
+		}
+		if r, ok := val.(*value.Reference); ok {
+			return false, check.New("TypingException", nil,
+				"Invalid value `%s` in index for attribute %s on instance %s: references can not be used in indexes.", value.Str(r), name, value.Str(i))
+		}
+		key = appendKey(key, name, val)
+	}
+	m.key = key
+	return true, nil
 }
 
 func keyText(i *Instance, names []string) string {
@@ -325,11 +349,15 @@ func keyText(i *Instance, names []string) string {
 	return s
 }
 
-// appendKey appends an attribute's part of a key. Keys are equal exactly when the texts of the values in Python are.
-func appendKey(b []byte, n int, name string, v value.Value) []byte {
-	if n > 0 {
-		b = append(b, 0)
-	}
+// startKey begins a key in the space of b, with the attributes that the index is over.
+func startKey(b []byte, ix *check.IndexDef) []byte {
+	return strconv.AppendInt(b[:0], int64(ix.ID), 10)
+}
+
+// appendKey appends an attribute's part of a key. Keys are equal exactly when they are of the same attributes and the texts of
+// the values in Python are equal.
+func appendKey(b []byte, name string, v value.Value) []byte {
+	b = append(b, 0)
 	switch x := v.(type) {
 	case value.String:
 		b = append(b, 's')
@@ -436,31 +464,28 @@ func (m *machine) lookupIndex(u *unit, e *check.Lookup, typ *check.Entity, param
 			return check.New("RuntimeException", e.Where(), "Attribute %s provided twice in index lookup", params[k].name)
 		}
 	}
-	matches := func(ix *check.IndexDef) bool {
-		names := slices.Compact(slices.Clone(ix.Names))
-		return slices.EqualFunc(names, params, func(n string, p attrValue) bool { return n == p.name })
-	}
-	if !slices.ContainsFunc(typ.Indexes, matches) {
+	ix := indexOver(typ, params)
+	if ix == nil {
 		return noIndex(e, typ, params)
 	}
-	key, text := m.key[:0], ""
+	key, text := startKey(m.key, ix), ""
 	for n, p := range params {
 		v, f := coerceKey(typ.Attr(p.name), p.val)
 		if f != nil {
 			return f
 		}
-		key = appendKey(key, n, p.name, v)
+		key = appendKey(key, p.name, v)
 		if n > 0 {
 			text += ", "
 		}
 		text += value.IndexKey(p.name, v)
 	}
 	m.key = key
-	x := &m.indexes[typ.ID]
-	if i := x.entries[string(key)]; i != nil {
+	if i := m.indexed(ix, typ); i != nil {
 		m.deliver(u.to, u.slot, i)
 		return nil
 	}
+	x := &m.indexes[typ.ID]
 	if x.waiting == nil {
 		x.waiting = make(map[string]*waitingKey)
 	}
@@ -489,6 +514,33 @@ func noIndex(e *check.Lookup, typ *check.Entity, params []attrValue) *check.Faul
 		f.Note(&typ.At, "%s has no index", typ)
 	}
 	return f
+}
+
+// indexOver is the index of an entity over exactly the given attributes, which are sorted; nil without one. One that names an
+// attribute twice counts too, although it has no entry with a key of that length.
+func indexOver(e *check.Entity, params []attrValue) *check.IndexDef {
+	var repeated *check.IndexDef
+	for _, ix := range e.Indexes {
+		k := 0
+		for n, name := range ix.Names {
+			if n > 0 && name == ix.Names[n-1] {
+				continue
+			}
+			if k == len(params) || params[k].name != name {
+				k = -1
+				break
+			}
+			k++
+		}
+		switch {
+		case k != len(params):
+		case len(ix.Names) == k:
+			return ix
+		case repeated == nil:
+			repeated = ix
+		}
+	}
+	return repeated
 }
 
 func paramText(params []attrValue) string {

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/intendant/intendant/lang/check"
+	"github.com/intendant/intendant/lang/value"
 )
 
 func TestFifo(t *testing.T) {
@@ -52,14 +53,18 @@ func TestWaitQueueOrder(t *testing.T) {
 
 func TestKeysDistinguishValues(t *testing.T) {
 	t.Parallel()
-	key := func(vs ...string) string {
-		var b []byte
-		for n, v := range vs {
-			b = appendKey(b, n, "a", str(v))
+	key := func(id int, vs ...value.Value) string {
+		b := startKey(nil, &check.IndexDef{ID: id})
+		for _, v := range vs {
+			b = appendKey(b, "a", v)
 		}
 		return string(b)
 	}
-	if key("a", "b") == key("a\x00s1:b") || key("1") == string(appendKey(nil, 0, "a", integer(1))) {
+	a, b, one := value.String("a"), value.String("b"), value.String("1")
+	if key(0, a, b) == key(0, value.String("a\x00s1:b")) || key(0, one) == key(0, value.Int(1)) {
 		t.Error("different values have the same key")
+	}
+	if key(1, a, b) == key(2, a, b) {
+		t.Error("different attributes have the same key")
 	}
 }
