@@ -2,7 +2,6 @@ package module
 
 import (
 	"io/fs"
-	"regexp"
 	"strings"
 
 	"github.com/intendant/intendant/diag"
@@ -29,10 +28,6 @@ type Metadata struct {
 	Requires []string
 }
 
-// version is the pattern of PEP 440.
-var version = regexp.MustCompile(`(?i)^\s*v?(\d+!)?\d+(\.\d+)*([-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d*)?` +
-	`(-\d+|[-_.]?(post|rev|r)[-_.]?\d*)?([-_.]?dev[-_.]?\d*)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?\s*$`)
-
 // readV1 reads the module.yml of a module. file is its path in diagnostics.
 func readV1(root fs.FS, file string) (Metadata, diag.List) {
 	src, err := readLimited(root, v1File, maxMetadata)
@@ -58,8 +53,10 @@ func readV1(root fs.FS, file string) (Metadata, diag.List) {
 		CompilerVersion: d.text("compiler_version"),
 		Requires:        d.list("requires"),
 	}
-	if v := d.get("version"); v != nil && !version.MatchString(m.Version) {
-		d.invalid(v, "version", "Version %s is not PEP440 compliant", m.Version)
+	if v := d.get("version"); v != nil {
+		if _, err := ParseVersion(m.Version); err != nil {
+			d.invalid(v, "version", "Version %s is not PEP440 compliant", m.Version)
+		}
 	}
 	return m, *d.faults
 }
