@@ -40,6 +40,8 @@ type Options struct {
 	Plugins Plugins
 	// Sites are where installed modules are looked for.
 	Sites []module.Site
+	// Fetched are modules in the layout V1 that lie outside of the project.
+	Fetched []module.Place
 	// Cache keeps parsed files between compiles; nil for none.
 	Cache module.Cache
 }
@@ -136,7 +138,7 @@ func (c *compilation) phases(ctx context.Context, p Project) error {
 // errors.
 func (c *compilation) front(ctx context.Context, p Project) error {
 	prog, ds, err := module.Load(ctx, p.FS, module.Options{
-		Main: p.Main, Builtin: std.Modules(standardNames(p.FS, c.opts.Sites)), Sites: c.opts.Sites, Cache: c.opts.Cache,
+		Main: p.Main, Builtin: std.Modules(standardNames(p.FS, c.opts.Sites, c.opts.Fetched)), Sites: c.opts.Sites, Fetched: c.opts.Fetched, Cache: c.opts.Cache,
 	})
 	c.lap(&c.res.Stats.Load)
 	if err != nil {
@@ -267,11 +269,15 @@ const (
 
 // standardNames gathers the names of the module std that the models of a project and of installed modules mention: which
 // extent of that module the project needs depends on them. The result is a text with each of them once.
-func standardNames(project fs.FS, sites []module.Site) []byte {
+func standardNames(project fs.FS, sites []module.Site, fetched []module.Place) []byte {
 	seen := map[string]bool{}
 	namesIn(project, ".", seen)
 	for _, s := range sites {
 		namesIn(s.FS, "inmanta_plugins", seen)
+		namesIn(s.FS, "model", seen) // the repository of a module
+	}
+	for _, p := range fetched {
+		namesIn(p.FS, "model", seen)
 	}
 	names := make([]string, 0, len(seen))
 	for name := range seen {

@@ -10,9 +10,14 @@
 //	a        model/_init.cf
 //	a::b     model/b/_init.cf if the directory model/b exists, else model/b.cf
 //
-// There are three kinds of modules, looked for in this order: installed ones (layout V2: a Python package below
-// inmanta_plugins in one of [Options].Sites), those on the project's module path (layout V1: a directory with a module.yml),
-// and those that come with the program ([Options].Builtin).
+// Modules are looked for in this order: installed ones (layout V2: a Python package below inmanta_plugins in one of
+// [Options].Sites), those on the project's module path (layout V1: a directory with a module.yml), those that were fetched for it
+// ([Options].Fetched), and those that come with the program ([Options].Builtin).
+//
+// # Versions
+//
+// A [Requirement] names a module or Python package and bounds its versions, as PEP 508 and PEP 440 say. A [Lock] says what a
+// project's requirements came to. Choosing and fetching are not done here: see the package modules.
 //
 // # Order
 //

@@ -21,6 +21,14 @@ type Site struct {
 	FS   fs.FS
 }
 
+// Place is a module in the layout V1 that was fetched for the project and lies outside of it.
+type Place struct {
+	// Name is the module's, Dir the path of its tree in diagnostics.
+	Name string
+	Dir  string
+	FS   fs.FS
+}
+
 // cause is why a module could not be loaded: the messages from the outermost to the innermost, with the place of the last.
 type cause struct {
 	messages []string
@@ -32,6 +40,8 @@ type cause struct {
 type found struct {
 	module *Module
 	fault  *cause // not nil when module is nil
+	// missing says that there is nothing of that name, rather than something that can not be used.
+	missing bool
 }
 
 // find looks for a module by its name.
@@ -46,14 +56,23 @@ func (l *loader) find(name string) found {
 
 func (l *loader) search(name string) found {
 	if m := l.findInstalled(name); m != nil {
-		if dir := l.directory(name); dir != "" {
+		if dir := l.directory(name); dir != "" && isFile(l.project, path.Join(dir, v1File)) {
 			l.late.Warnf("InmantaWarning", diag.Range{File: dir},
 				"Module %s is installed as a V2 module and as a V1 module: the V1 module will be ignored.", name)
 		}
 		return found{module: m}
 	}
 	if dir := l.directory(name); dir != "" {
-		return l.openV1(name, dir)
+		root, err := fs.Sub(l.project, dir)
+		if err != nil {
+			return found{fault: &cause{messages: []string{err.Error()}}}
+		}
+		return l.openV1(name, dir, root)
+	}
+	for _, p := range l.opts.Fetched {
+		if p.Name == name {
+			return l.openV1(name, p.Dir, p.FS)
+		}
 	}
 	if root, ok := l.opts.Builtin[name]; ok {
 		return found{module: &Module{Name: name, Layout: LayoutBuiltin, Root: root, Dir: "{" + name + "}"}}
@@ -66,10 +85,11 @@ func (l *loader) search(name string) found {
 	if l.manifest != nil && len(l.manifest.ModulePath) > 0 {
 		c.hint += " (" + strings.Join(l.manifest.ModulePath, ", ") + ")"
 	}
+	c.hint += ", or fetch it with intendant module add " + name
 	if s := diag.Closest(name, l.moduleNames()); s != "" {
 		c.hint = "did you mean " + s + "?"
 	}
-	return found{fault: c}
+	return found{fault: c, missing: true}
 }
 
 // findInstalled looks for a module in the layout V2.
@@ -109,16 +129,12 @@ func (l *loader) directory(name string) string {
 	return ""
 }
 
-func (l *loader) openV1(name, dir string) found {
-	root, err := fs.Sub(l.project, dir)
-	if err != nil {
-		return found{fault: &cause{messages: []string{err.Error()}}}
-	}
+func (l *loader) openV1(name, dir string, root fs.FS) found {
 	if !isFile(root, v1File) && (isFile(root, setupFile) || isFile(root, projectFile)) {
 		return found{fault: &cause{
 			messages: []string{fmt.Sprintf("Module at %s looks like a V2 module, but it is on the module path, which is for V1 modules only", dir)},
 			at:       diag.Range{File: dir},
-			hint:     "install the module as a Python package, or give it a module.yml and the directories model and plugins",
+			hint:     "run intendant project install, which takes it as an editable checkout; or give it a module.yml and the directories model and plugins",
 		}}
 	}
 	meta, ds := readV1(root, path.Join(dir, v1File))
@@ -152,6 +168,9 @@ func (l *loader) moduleNames() []string {
 	}
 	for _, s := range l.opts.Sites {
 		list(s.FS, packages)
+	}
+	for _, p := range l.opts.Fetched {
+		names = append(names, p.Name)
 	}
 	if l.manifest != nil {
 		for _, p := range l.manifest.ModulePath {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -23,6 +24,8 @@ type Options struct {
 	Builtin map[string]fs.FS
 	// Sites are where modules in the layout V2 are looked for, in order.
 	Sites []Site
+	// Fetched are modules in the layout V1 that lie outside of the project. One on the module path goes before them.
+	Fetched []Place
 	// Syntax is handed to the parser.
 	Syntax syntax.Options
 	// Cache keeps parsed files from one load to the next; nil for none.
@@ -64,6 +67,30 @@ func Load(ctx context.Context, project fs.FS, opts Options) (*Program, diag.List
 	l.arrange()
 	l.diags = append(l.diags, l.late...)
 	return l.prog, l.diags, nil
+}
+
+// Missing loads a project as [Load] does and returns the names of the modules that its imports lead to and that are not there,
+// sorted. The diagnostics are those about project.yml alone: what is wrong with the models is up to the compiler.
+func Missing(ctx context.Context, project fs.FS, opts Options) ([]string, diag.List, error) {
+	if opts.Main == "" {
+		opts.Main = "main.cf"
+	}
+	l := &loader{project: project, opts: opts, prog: &Program{}, found: map[string]found{}, units: map[string]*unit{}}
+	l.manifest, l.diags = ReadManifest(project)
+	if l.manifest == nil {
+		return nil, l.diags, nil
+	}
+	if err := l.discover(ctx); err != nil {
+		return nil, nil, err
+	}
+	var names []string
+	for name, f := range l.found {
+		if f.missing {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, l.diags, nil
 }
 
 // loader is the state of one load.

@@ -181,7 +181,7 @@ func TestLoadFaults(t *testing.T) {
 		files:   tree("project.yml", manifest, "main.cf", "import a", "libs/a/setup.cfg", "[metadata]\nname = inmanta-module-a", "libs/a/model/_init.cf", ""),
 		want:    "main.cf:1:1: error: Failed to load module a [ModuleLoadingException]",
 		related: []string{"Module at libs/a looks like a V2 module"},
-		hint:    "install the module as a Python package",
+		hint:    "run intendant project install",
 	}, {
 		name:    "no std",
 		files:   tree("project.yml", manifest, "main.cf", ""),

@@ -86,16 +86,14 @@ func readV2(root fs.FS) Metadata {
 	}
 	if m.Name == "" {
 		if src, err := readLimited(root, projectFile, maxMetadata); err == nil {
-			values := parseSetup(string(src))
-			text := func(key string) string { return strings.Trim(values["project."+key], `"'`) }
-			m.Name, m.Version, m.Description, m.License = text("name"), text("version"), text("description"), text("license")
+			m = readProject(src)
 		}
 	}
 	m.Name = strings.ReplaceAll(strings.TrimPrefix(m.Name, "inmanta-module-"), "-", "_")
 	return m
 }
 
-// parseSetup reads the keys of an INI file, or the plain keys of a TOML file, as section.key. A value goes on in the
+// parseSetup reads the keys of an INI file as section.key. A value goes on in the
 // following lines that are indented.
 func parseSetup(src string) map[string]string {
 	values := map[string]string{}
