@@ -434,7 +434,7 @@ func (a *Agent) keepDesired(b *wire.Desired) {
 		return
 	}
 	if b.First {
-		n.partial = &desiredState{Agent: b.Agent, Version: b.Version, Digest: b.Digest, Repair: b.Repair, ReceivedAt: a.cfg.Now()}
+		n.partial = &desiredState{Agent: b.Agent, Version: b.Version, Digest: b.Digest, Repair: b.Repair, Code: b.Code, ReceivedAt: a.cfg.Now()}
 	}
 	if n.partial == nil || n.partial.Digest != b.Digest {
 		return

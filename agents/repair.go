@@ -121,7 +121,7 @@ func (a *Agent) repairAgent(ctx context.Context, n *agentName) bool {
 		t := model.Task{
 			ID: model.TaskID{UUID: uuid.New()}, Environment: a.cfg.Environment, Agent: n.name, Kind: model.TaskRepair, Intent: i,
 			Version: d.Version, Reason: "repair by the agent while it could not reach the server", Trace: trace,
-			Deadline: a.cfg.Now().Add(a.cfg.RepairTimeout), Requires: map[model.ResourceID]model.Status{},
+			Deadline: a.cfg.Now().Add(a.cfg.RepairTimeout), Requires: map[model.ResourceID]model.Status{}, Code: d.Code,
 		}
 		for _, r := range i.Requires {
 			// What other agents have is not known here; it was deployed when the server last said so.

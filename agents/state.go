@@ -46,6 +46,7 @@ type desiredState struct {
 	Version    int             `json:"version"`
 	Digest     string          `json:"digest"`
 	Repair     string          `json:"repair"`
+	Code       string          `json:"code,omitempty"`
 	ReceivedAt time.Time       `json:"received_at"`
 	Intents    []wire.Intent   `json:"intents"`
 }

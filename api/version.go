@@ -84,4 +84,7 @@ type UploadedVersion struct {
 	Unknowns      []map[string]json.RawMessage `json:"unknowns,omitempty"`
 	VersionInfo   map[string]json.RawMessage   `json:"version_info,omitempty"`
 	ResourceSets  map[string]*string           `json:"resource_sets,omitempty"`
+	// PipConfig and ProjectConstraints say where agents get the packages that the modules require, and in which versions.
+	PipConfig          *PipConfig `json:"pip_config,omitempty"`
+	ProjectConstraints *string    `json:"project_constraints,omitempty"`
 }

@@ -26,6 +26,8 @@ type result struct {
 	intents     []model.Intent
 	sets        []string
 	unknowns    []model.UnknownParameter
+	code        []model.ModuleCode
+	pip         *model.PipConfig
 	stats       json.RawMessage
 }
 
@@ -141,12 +143,25 @@ func (r *result) member(ctx context.Context, d *json.Decoder, key string, l Limi
 			r.unknowns = append(r.unknowns, model.UnknownParameter{Name: u.Parameter, Resource: u.Resource, Source: u.Source})
 			return nil
 		})
+	case "code":
+		return each(ctx, d, maxModules, "modules with code", func(m model.ModuleCode) error {
+			if err := m.Validate(); err != nil {
+				return err //nolint:wrapcheck // it names the module
+			}
+			r.code = append(r.code, m)
+			return nil
+		})
+	case "pip":
+		return d.Decode(&r.pip)
 	case "resources":
 		return each(ctx, d, l.Resources, "resources", r.resource)
 	}
 	var skip json.RawMessage
 	return d.Decode(&skip)
 }
+
+// maxModules is how many modules with code a version ships at most.
+const maxModules = 2000
 
 // each decodes a JSON array element by element; null is an empty one.
 func each[T any](ctx context.Context, d *json.Decoder, most int, what string, f func(T) error) error {

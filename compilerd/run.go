@@ -161,7 +161,7 @@ func (r *run) stages(ctx context.Context) (*model.DesiredState, error) {
 			meta["stats"] = res.stats
 		}
 		state = &model.DesiredState{
-			Environment: env.ID, Intents: res.intents, Unknowns: res.unknowns, Files: files, ResourceSets: res.sets,
+			Environment: env.ID, Intents: res.intents, Unknowns: res.unknowns, Files: files, ResourceSets: res.sets, Code: res.code, Pip: res.pip,
 			Digest: digest, Metadata: meta, Job: r.job.ID, Revision: r.job.Revision, Trace: r.job.Trace,
 		}
 		st.printf("%d resources, %d unknowns, %d files\n", len(res.intents), len(res.unknowns), len(files))

@@ -1,9 +1,12 @@
 package model
 
 import (
+	"bytes"
 	"crypto/sha1" //nolint:gosec // module code is addressed by SHA-1, as in the reference
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,6 +38,9 @@ type ModuleCode struct {
 	// Types names the resource types, references and mutators that the module defines or handles, sorted: an agent needs the
 	// module when one of its resources names one of them.
 	Types []string `json:"types"`
+	// Agents, when set, names the agents that need the module, whatever their resources are: clients that do not say which
+	// types a module has say this instead.
+	Agents []AgentName `json:"agents,omitempty"`
 }
 
 // CodeFile is one Python source.
@@ -117,4 +123,133 @@ func (m ModuleCode) Canonical() ModuleCode {
 	m.Types = slices.Compact(slices.Sorted(slices.Values(m.Types)))
 	m.Digest = m.Sum()
 	return m
+}
+
+// PipConfig says where the packages come from that code requires (server reference, section 3.1).
+type PipConfig struct {
+	// IndexURL is the package index; empty for none. ExtraIndexURL are further ones.
+	IndexURL      string   `json:"index_url,omitempty"`
+	ExtraIndexURL []string `json:"extra_index_url,omitempty"`
+	// FindLinks are directories with wheels, absolute paths at the agent.
+	FindLinks []string `json:"find_links,omitempty"`
+	// Pre allows pre-releases.
+	Pre bool `json:"pre,omitempty"`
+	// UseSystemConfig lets the configuration of pip at the agent count.
+	UseSystemConfig bool `json:"use_system_config,omitempty"`
+	// Constraints bound the versions of packages, one requirement each.
+	Constraints []string `json:"constraints,omitempty"`
+}
+
+// CodeManifest is what one agent needs: it is a content of the file storage, and tasks name it by its SHA-1.
+type CodeManifest struct {
+	Modules []ModuleCode `json:"modules"`
+	Pip     *PipConfig   `json:"pip,omitempty"`
+}
+
+// CodePlan is the code of a version.
+type CodePlan struct {
+	// Modules are all modules, sorted by name.
+	Modules []ModuleCode `json:"modules"`
+	Pip     *PipConfig   `json:"pip,omitempty"`
+	// Agents names the manifest of each agent that needs code, by the SHA-1 of its JSON.
+	Agents map[AgentName]string `json:"agents"`
+}
+
+// PlanCode finds which agents need which modules, and returns the plan with the manifests as contents to be stored. An agent
+// needs a module when one of its resources is of one of the module's types, or has a reference or a mutator of one.
+func PlanCode(state DesiredState) (CodePlan, []File, error) {
+	plan := CodePlan{Modules: slices.Clone(state.Code), Pip: state.Pip, Agents: map[AgentName]string{}}
+	slices.SortFunc(plan.Modules, func(a, b ModuleCode) int { return strings.Compare(a.Module, b.Module) })
+	byType := map[string][]int{}
+	wanted := map[AgentName]map[int]bool{}
+	want := func(agent AgentName, module int) {
+		if wanted[agent] == nil {
+			wanted[agent] = map[int]bool{}
+		}
+		wanted[agent][module] = true
+	}
+	for i, m := range plan.Modules {
+		if err := m.Validate(); err != nil {
+			return CodePlan{}, nil, err
+		}
+		if i > 0 && plan.Modules[i-1].Module == m.Module {
+			return CodePlan{}, nil, fmt.Errorf("code of module %q: it is there twice: %w", m.Module, ErrInvalid)
+		}
+		for _, t := range m.Types {
+			byType[t] = append(byType[t], i)
+		}
+		for _, a := range m.Agents {
+			want(a, i)
+		}
+	}
+	for i := range state.Intents {
+		in := &state.Intents[i]
+		parts := in.Resource.Parts()
+		for _, module := range byType[parts.Type] {
+			want(parts.Agent, module)
+		}
+		for _, t := range referenceTypes(in.Attributes) {
+			for _, module := range byType[t] {
+				want(parts.Agent, module)
+			}
+		}
+	}
+	var files []File
+	made := map[string]bool{}
+	for agent, modules := range wanted {
+		manifest := CodeManifest{Pip: plan.Pip}
+		for _, i := range slices.Sorted(maps.Keys(modules)) {
+			m := plan.Modules[i]
+			m.Agents = nil
+			manifest.Modules = append(manifest.Modules, m)
+		}
+		raw, err := json.Marshal(manifest)
+		if err != nil {
+			return CodePlan{}, nil, fmt.Errorf("encoding the code of agent %s: %w", agent, err)
+		}
+		sum := sha1.Sum(raw) //nolint:gosec // see the import
+		hash := hex.EncodeToString(sum[:])
+		plan.Agents[agent] = hash
+		if !made[hash] {
+			made[hash] = true
+			files = append(files, File{Hash: hash, Content: raw})
+		}
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Hash, b.Hash) })
+	return plan, files, nil
+}
+
+// referenceTypes lists the types of the references and mutators of a resource. Most have none, which is seen without parsing.
+func referenceTypes(attributes json.RawMessage) []string {
+	if !bytes.Contains(attributes, []byte(`"references"`)) && !bytes.Contains(attributes, []byte(`"mutators"`)) {
+		return nil
+	}
+	var fields struct {
+		References []struct {
+			Type string `json:"type"`
+		} `json:"references"`
+		Mutators []struct {
+			Type string `json:"type"`
+		} `json:"mutators"`
+	}
+	if json.Unmarshal(attributes, &fields) != nil {
+		return nil // attributes of these names that are something else
+	}
+	var types []string
+	for _, f := range append(fields.References, fields.Mutators...) {
+		types = append(types, f.Type)
+	}
+	return types
+}
+
+// ContentHashes lists the contents of the file storage that the modules are made of, sorted.
+func (p CodePlan) ContentHashes() []string {
+	var hashes []string
+	for _, m := range p.Modules {
+		for _, f := range m.Files {
+			hashes = append(hashes, f.Hash)
+		}
+	}
+	slices.Sort(hashes)
+	return slices.Compact(hashes)
 }

@@ -135,6 +135,8 @@ type Task struct {
 	DryRun   DryRunID
 	// Requires holds the status of each requirement at the time of dispatch: the handler skips when one is not deployed.
 	Requires map[ResourceID]Status
+	// Code is the [CodeManifest] of the agent in the task's version, as its SHA-1; empty when the version ships none for it.
+	Code string
 	// Reload is true when a requirement that sends events changed since the last run: the handler reacts with a reload.
 	Reload bool
 }
@@ -303,6 +305,8 @@ const (
 	CommandDryRun CommandKind = "dryrun"
 	// CommandRefresh asks the scheduler to read again what it keeps in memory: settings, paused agents, halt.
 	CommandRefresh CommandKind = "refresh"
+	// CommandFacts asks the handlers of Resources for facts.
+	CommandFacts CommandKind = "facts"
 )
 
 // Command is a request to the scheduler of an environment.

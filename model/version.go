@@ -46,7 +46,7 @@ type DesiredState struct {
 	// Code is the Python code that the resources need at their agents, by module; its contents are among Files or stored before.
 	Code []ModuleCode
 	// Pip says where agents get the packages that the code requires; nil leaves it to the agents' own settings.
-	Pip json.RawMessage
+	Pip *PipConfig
 	// ResourceSets lists the sets named by the model, also empty ones.
 	ResourceSets []string
 	// Digest covers the intents in canonical order; equal models give equal digests.

@@ -393,3 +393,23 @@ type DatabaseStatus struct {
 	OpenPool int
 	FreePool int
 }
+
+// DiscoveredResource is a resource that a handler found to exist.
+type DiscoveredResource struct {
+	Resource ResourceID
+	// Values is what the handler said of it, a JSON object.
+	Values json.RawMessage
+	// Discovery is the resource whose handler found it.
+	Discovery ResourceID
+	At        time.Time
+	// Managed is true when the newest released version has the resource.
+	Managed bool
+}
+
+// DiscoveryFilter narrows lists of discovered resources; texts are case-insensitive substrings, any of which suffices.
+type DiscoveryFilter struct {
+	Types   []string
+	Agents  []string
+	Values  []string
+	Managed *bool
+}

@@ -82,6 +82,8 @@ type loop struct {
 	repairs  cron.Schedule
 	known    map[model.CommandID]struct{}
 	ensuring atomic.Bool
+	// code is what agents need of the Python code of versions that had tasks of late.
+	code map[int]map[model.AgentName]string
 }
 
 // newLoop makes the loop of an environment; cancel ends the context that run is given.
@@ -516,7 +518,10 @@ func (l *loop) act(ctx context.Context, p *plan) {
 
 // dispatch hands a task out. A task that can never be handed out fails; one that can not be now waits for its agent.
 func (l *loop) dispatch(ctx context.Context, task model.Task) {
-	err := l.s.cfg.Dispatcher.Dispatch(ctx, task)
+	err := l.addCode(ctx, &task)
+	if err == nil {
+		err = l.s.cfg.Dispatcher.Dispatch(ctx, task)
+	}
 	switch {
 	case err == nil:
 	case errors.Is(err, model.ErrInvalid):
@@ -533,6 +538,33 @@ func (l *loop) dispatch(ctx context.Context, task model.Task) {
 		l.send(input{event: engine.DispatchFailed{Task: task.ID}})
 		l.s.alarms.set(l.recheck, time.Now().Add(agentRecheck))
 	}
+}
+
+// maxCodeVersions is how many versions' code is remembered: the present one, and those of dry runs.
+const maxCodeVersions = 8
+
+// addCode tells a task which code its agent needs. It fails when that can not be read now.
+func (l *loop) addCode(ctx context.Context, task *model.Task) error {
+	store, ok := l.s.cfg.Store.(CodeStore)
+	if !ok {
+		return nil
+	}
+	agents, known := l.code[task.Version]
+	if !known {
+		var err error
+		agents, err = call(ctx, l, func(ctx context.Context) (map[model.AgentName]string, error) {
+			return store.AgentCode(ctx, l.env, task.Version)
+		})
+		if err != nil {
+			return fmt.Errorf("reading which code version %d ships: %w: %w", task.Version, model.ErrUnavailable, err)
+		}
+		if l.code == nil || len(l.code) >= maxCodeVersions {
+			l.code = map[int]map[model.AgentName]string{}
+		}
+		l.code[task.Version] = agents
+	}
+	task.Code = agents[task.Agent]
+	return nil
 }
 
 // ensure has the agents started that are waited for. Starting a process takes time that the loop does not have; one request

@@ -56,3 +56,10 @@ type BatchStore interface {
 	// SchedulerNews reads what may have changed in many environments; those that are gone are left out.
 	SchedulerNews(ctx context.Context, envs []model.EnvironmentID) ([]model.SchedulerNews, error)
 }
+
+// CodeStore is the part of a Store that knows which Python code agents need. A Store need not have it: without it no version
+// ships code.
+type CodeStore interface {
+	// AgentCode returns, for a version, the SHA-1 of the code manifest of each agent that needs code.
+	AgentCode(ctx context.Context, env model.EnvironmentID, version int) (map[model.AgentName]string, error)
+}

@@ -269,16 +269,37 @@ func (s *Server) parameterGetV1(ctx context.Context, c *call, a parameterGetV1Ar
 		}
 	}
 	p, err := s.store.Parameter(ctx, c.env(), a.ID, resource)
+	stale := err == nil && p.Expires && c.now.Sub(p.Updated) > s.config.FactExpire
 	switch {
-	case err != nil && resource != "" && errors.Is(err, model.ErrNotFound):
-		if _, missing := s.store.Resource(ctx, c.env(), resource); missing != nil {
-			return parameterV1{}, missing
-		}
-		return parameterV1{}, fmt.Errorf("resource %s has not reported the fact %s yet; it does when its handler runs next: %w", resource, a.ID, model.ErrUnavailable)
+	case stale, err != nil && resource != "" && errors.Is(err, model.ErrNotFound):
+		return parameterV1{}, s.requestFacts(ctx, c, resource, a.ID)
 	case err != nil:
 		return parameterV1{}, err
 	}
 	return parameterV1{factOf(p)}, nil
+}
+
+// requestFacts asks the handler of a resource for its facts, once in a while however often a fact is asked for, and returns
+// the error that tells the client to come again.
+func (s *Server) requestFacts(ctx context.Context, c *call, resource model.ResourceID, fact string) error {
+	r, err := s.store.Resource(ctx, c.env(), resource)
+	if err != nil {
+		return err
+	}
+	if r.State.OrphanedAfter != 0 {
+		return fmt.Errorf("resource %s is not in the newest released version: %w", resource, model.ErrNotFound)
+	}
+	// The same command for everybody who asks within the time: the store takes each id once.
+	window := c.now.Unix() / max(1, int64(s.config.FactResourceBlock.Seconds()))
+	err = s.store.EnqueueCommand(ctx, model.Command{
+		ID:          model.CommandID{UUID: uuid.NewSHA1(c.env().UUID, fmt.Appendf(nil, "facts of %s %d", resource, window))},
+		Environment: c.env(), Kind: model.CommandFacts, Resources: []model.ResourceID{resource}, Reason: "the fact " + fact + " was asked for",
+		Actor: c.identity.Name, Trace: c.trace, CreatedAt: c.now,
+	})
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("resource facts requested: the agent is asked for the facts of %s, ask again in a moment for %s: %w", resource, fact, model.ErrUnavailable)
 }
 
 func (s *Server) parameterSetV1(ctx context.Context, c *call, a parameterSetV1Args) (parameterV1, error) {

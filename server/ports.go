@@ -26,6 +26,8 @@ type Store interface {
 	Commands
 	DryRuns
 	Parameters
+	Code
+	Discovery
 	Notifications
 	Repositories
 	Deliveries
@@ -132,6 +134,25 @@ type Files interface {
 	SaveFile(ctx context.Context, f model.File) error
 	// File returns a content or model.ErrNotFound.
 	File(ctx context.Context, hash string) ([]byte, error)
+}
+
+// Code reads the Python code that versions ship.
+type Code interface {
+	// VersionCode returns the code of a version; the plan is empty when it ships none.
+	VersionCode(ctx context.Context, env model.EnvironmentID, version int) (model.CodePlan, error)
+}
+
+// Discovery keeps resources that handlers found to exist.
+type Discovery interface {
+	// SaveDiscovered inserts or replaces; of two of one id the later counts. model.ErrNotFound: no such environment.
+	SaveDiscovered(ctx context.Context, env model.EnvironmentID, found []model.DiscoveredResource, now time.Time) error
+	// Discovered returns one or model.ErrNotFound.
+	Discovered(ctx context.Context, env model.EnvironmentID, id model.ResourceID) (model.DiscoveredResource, error)
+	// DiscoveredResources lists them. Sort: discovered_resource_id, resource_type, agent, resource_id_value; id column
+	// discovered_resource_id.
+	DiscoveredResources(ctx context.Context, env model.EnvironmentID, f model.DiscoveryFilter, p model.Page) (model.List[model.DiscoveredResource], error)
+	// DeleteDiscovered removes some and returns how many there were; unknown ids are passed over.
+	DeleteDiscovered(ctx context.Context, env model.EnvironmentID, ids []model.ResourceID) (int, error)
 }
 
 // Resources reads the current desired state and what became of it.

@@ -29,6 +29,7 @@ const (
 	DefaultRequestTimeout  = time.Minute
 	DefaultShutdownTimeout = 10 * time.Second
 	DefaultFactExpire      = time.Hour
+	DefaultFactBlock       = time.Minute
 	DefaultMaxConnections  = 4096
 	DefaultMaxEventStreams = 512
 	DefaultHeartbeat       = 15 * time.Second
@@ -98,6 +99,8 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// FactExpire is the age at which a fact is stale. Defaults to DefaultFactExpire.
 	FactExpire time.Duration
+	// FactResourceBlock is how long a resource is not asked for its facts again. Defaults to DefaultFactBlock.
+	FactResourceBlock time.Duration
 	// MaxConnections limits the open connections of each address, MaxEventStreams the event streams of all. Default to
 	// DefaultMaxConnections and DefaultMaxEventStreams.
 	MaxConnections  int
@@ -184,6 +187,9 @@ func defaults(c *Config) {
 	}
 	if c.FactExpire == 0 {
 		c.FactExpire = DefaultFactExpire
+	}
+	if c.FactResourceBlock == 0 {
+		c.FactResourceBlock = DefaultFactBlock
 	}
 	if c.MaxConnections == 0 {
 		c.MaxConnections = DefaultMaxConnections

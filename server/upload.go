@@ -99,6 +99,9 @@ func stateOf(a uploadArgs) (model.DesiredState, error) {
 			return state, invalidArgument("version_info", "type_error", "export_metadata is not an object: %v", err)
 		}
 	}
+	if state.Code, state.Pip, err = uploadedCode(a.ModuleVersionInfo, a.PipConfig, a.Constraints); err != nil {
+		return state, err
+	}
 	state.Digest = model.StateDigest(state.Intents)
 	return state, nil
 }

@@ -469,6 +469,9 @@ func (tx *Tx) writeVersion(ctx context.Context, v *newVersion, state model.Desir
 	if err := tx.writeFiles(ctx, state.Files); err != nil {
 		return err
 	}
+	if err := tx.writeCode(ctx, env, number, state); err != nil {
+		return err
+	}
 	action := newID()
 	message := fmt.Sprintf("Successfully stored version %d", number)
 	if err := tx.InsertStoreAction(ctx, sqlgen.InsertStoreActionParams{
@@ -625,6 +628,9 @@ func (tx *Tx) deleteVersion(ctx context.Context, env model.EnvironmentID, number
 		return err
 	}
 	if err := tx.Queries.DeleteVersion(ctx, env.UUID, int32Of(number)); err != nil {
+		return err
+	}
+	if err := tx.DropUnusedCodePlans(ctx, env.UUID); err != nil {
 		return err
 	}
 	if _, err := tx.DropForgottenStates(ctx, env.UUID); err != nil {

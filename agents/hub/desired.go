@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/intendant/intendant/agents/wire"
@@ -77,29 +78,35 @@ func (h *Hub) sendDesiredOf(ctx context.Context, env model.EnvironmentID, names 
 			return err
 		}
 	}
+	var code map[model.AgentName]string
+	if r, ok := h.cfg.Registry.(CodeRegistry); ok && version > 0 {
+		if code, err = r.AgentCode(ctx, env, version); err != nil {
+			return err
+		}
+	}
 	byAgent := make(map[model.AgentName][]model.Intent, len(names))
 	for _, i := range intents {
 		name := i.Resource.Parts().Agent
 		byAgent[name] = append(byAgent[name], i)
 	}
 	for _, name := range names {
-		h.sendDesiredTo(env, name, version, repair, byAgent[name])
+		h.sendDesiredTo(env, wire.Desired{Agent: name, Version: version, Repair: repair, Code: code[name]}, byAgent[name])
 	}
 	return nil
 }
 
-func (h *Hub) sendDesiredTo(env model.EnvironmentID, name model.AgentName, version int, repair string, intents []model.Intent) {
-	digest := repair + " " + model.StateDigest(intents)
+func (h *Hub) sendDesiredTo(env model.EnvironmentID, head wire.Desired, intents []model.Intent) {
+	name := head.Agent
+	head.Digest = strings.TrimSuffix(head.Repair+" "+model.StateDigest(intents)+" "+head.Code, " ")
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := h.envs[env]
 	a := e.agent(name)
 	s := a.primary
-	if s == nil || s.desired[name] == digest {
+	if s == nil || s.desired[name] == head.Digest {
 		return
 	}
-	s.desired[name] = digest
-	head := wire.Desired{Agent: name, Version: version, Digest: digest, Repair: repair}
+	s.desired[name] = head.Digest
 	if len(intents) == 0 {
 		head.First, head.Last = true, true
 		s.control = append(s.control, &head)

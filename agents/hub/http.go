@@ -2,8 +2,12 @@ package hub
 
 import (
 	"bytes"
+	"crypto/sha1" //nolint:gosec // the file storage is addressed by SHA-1, as in the reference
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -20,6 +24,7 @@ func (h *Hub) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+wire.SessionPath, h.Session())
 	mux.Handle("GET "+wire.FilePath+"{hash}", h.File())
+	mux.Handle("PUT "+wire.FilePath+"{hash}", h.Upload())
 	mux.Handle("POST "+wire.EnrollPath, h.Enroll())
 	return mux
 }
@@ -48,6 +53,40 @@ func (h *Hub) File() http.Handler {
 			w.Header().Set("Cache-Control", "private, immutable")
 			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 		}
+	})
+}
+
+// Upload returns the handler that stores a content under [wire.FilePath] followed by its SHA-1 in hex. The body is the content.
+func (h *Hub) Upload() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := h.authenticate(w, r); !ok {
+			return
+		}
+		keeper, ok := h.cfg.Registry.(FileKeeper)
+		if !ok {
+			refuse(w, http.StatusNotImplemented, "this server takes no contents from agents")
+			return
+		}
+		hash := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+		content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxUpload))
+		if tooLarge, is := errors.AsType[*http.MaxBytesError](err); is {
+			refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a content has at most %d bytes", tooLarge.Limit))
+			return
+		}
+		if err != nil {
+			return // the agent is gone
+		}
+		sum := sha1.Sum(content) //nolint:gosec // the file storage is addressed by SHA-1, as in the reference
+		if hex.EncodeToString(sum[:]) != hash {
+			refuse(w, http.StatusBadRequest, "a content is named by its SHA-1 in lower-case hex, which is another one")
+			return
+		}
+		if err := keeper.SaveFile(r.Context(), model.File{Hash: hash, Content: content}); err != nil {
+			h.log.ErrorContext(r.Context(), "storing a content", "hash", hash, "error", err)
+			refuse(w, http.StatusServiceUnavailable, "the content can not be stored now")
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
 	})
 }
 

@@ -44,3 +44,15 @@ type SessionLister interface {
 	// AgentSessions lists sessions of an environment, newest first; expired includes those that have ended.
 	AgentSessions(ctx context.Context, env model.EnvironmentID, expired bool, limit int) ([]model.AgentSession, error)
 }
+
+// CodeRegistry is implemented by a [Registry] whose versions ship Python code. Without it agents get none.
+type CodeRegistry interface {
+	// AgentCode returns, for a version, the SHA-1 of the code manifest of each agent that needs code.
+	AgentCode(ctx context.Context, env model.EnvironmentID, version int) (map[model.AgentName]string, error)
+}
+
+// FileKeeper is implemented by a [Registry] to which agents may add contents.
+type FileKeeper interface {
+	// SaveFile stores a content whose hash was verified; storing it again changes nothing.
+	SaveFile(ctx context.Context, f model.File) error
+}

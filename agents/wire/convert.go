@@ -30,6 +30,7 @@ func FromTask(t model.Task, epoch Epoch, now time.Time) Task {
 	w := Task{
 		ID: t.ID, Agent: t.Agent, Epoch: epoch, Kind: t.Kind, Intent: FromIntent(t.Intent), Version: t.Version, Reason: t.Reason,
 		Trace: t.Trace, DryRun: dryRun(t.DryRun), Requires: t.Requires, Reload: t.Reload,
+		Code: t.Code,
 	}
 	if w.Intent.Attributes == nil {
 		w.Intent.Attributes = json.RawMessage("{}")
@@ -44,7 +45,7 @@ func FromTask(t model.Task, epoch Epoch, now time.Time) Task {
 func (t Task) Model(env model.EnvironmentID, now time.Time) model.Task {
 	m := model.Task{
 		ID: t.ID, Environment: env, Agent: t.Agent, Kind: t.Kind, Intent: t.Intent.Model(), Version: t.Version, Reason: t.Reason,
-		Trace: t.Trace, Requires: t.Requires, Reload: t.Reload,
+		Trace: t.Trace, Requires: t.Requires, Reload: t.Reload, Code: t.Code,
 	}
 	if t.DryRun != nil {
 		m.DryRun = *t.DryRun

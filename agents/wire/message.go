@@ -88,6 +88,8 @@ type Desired struct {
 	Digest string `json:"digest"`
 	// Repair is the repair interval: seconds, or a cron expression; "0" is off.
 	Repair string `json:"repair"`
+	// Code is the SHA-1 of the manifest of the Python code that the agent needs, a content of the file storage.
+	Code string `json:"code,omitempty"`
 	// First and Last mark the ends of a state that travels in several frames.
 	First   bool     `json:"first"`
 	Last    bool     `json:"last"`
@@ -177,6 +179,8 @@ type Task struct {
 	DryRun   *model.DryRunID                   `json:"dry_run,omitempty"`
 	Requires map[model.ResourceID]model.Status `json:"requires,omitempty"`
 	Reload   bool                              `json:"reload,omitempty"`
+	// Code is the SHA-1 of the manifest of the Python code that the agent needs, a content of the file storage.
+	Code string `json:"code,omitempty"`
 }
 
 // LogLine is a [model.LogLine] on the wire.
@@ -304,7 +308,7 @@ func (p *Primary) check() error {
 func (p *Paused) check() error { return names(p.Agents) }
 
 func (d *Desired) check() error {
-	if err := texts(d.Digest, d.Repair); err != nil {
+	if err := texts(d.Digest, d.Repair, d.Code); err != nil {
 		return err
 	}
 	if err := names([]model.AgentName{d.Agent}); err != nil {

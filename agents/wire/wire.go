@@ -27,6 +27,8 @@ const (
 	MaxNames = 10_000
 	// MaxHeld is the number of tasks that an agent names in its hello.
 	MaxHeld = 100_000
+	// MaxUpload is the size of a content that an agent adds to the file storage, in bytes.
+	MaxUpload = 256 << 20
 	// MaxText is the size of a name, token or reason in bytes.
 	MaxText = 4096
 	// MaxUnacknowledged is the number of results that an agent sends before it waits for acknowledgements.

@@ -78,6 +78,8 @@ type compileResult struct {
 	Sets        []string                `json:"resource_sets"`
 	Unknowns    []compiledUnknown       `json:"unknowns"`
 	Files       []string                `json:"files"`
+	Code        []model.ModuleCode      `json:"code,omitempty"`
+	Pip         *model.PipConfig        `json:"pip,omitempty"`
 	Inputs      []lang.InputUse         `json:"inputs"`
 	Digest      string                  `json:"digest"`
 	Stats       lang.Stats              `json:"stats"`
@@ -276,6 +278,7 @@ func (f *compileFlags) compose(res *lang.Result, ds diag.List) *compileResult {
 	for _, u := range res.State.Unknowns {
 		r.Unknowns = append(r.Unknowns, compiledUnknown{Resource: u.Resource, Parameter: u.Name, Source: u.Source})
 	}
+	r.Code, r.Pip = res.State.Code, res.State.Pip
 	for _, file := range res.State.Files {
 		r.Files = append(r.Files, file.Hash)
 	}

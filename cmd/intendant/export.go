@@ -160,6 +160,9 @@ func (s *session) upload(ctx context.Context, state model.DesiredState, metadata
 		}
 		v.Unknowns = append(v.Unknowns, one)
 	}
+	if err := uploadedCode(&v, state); err != nil {
+		return 0, err
+	}
 	if v.VersionInfo, err = versionInfo(metadata); err != nil {
 		return 0, err
 	}
@@ -167,6 +170,34 @@ func (s *session) upload(ctx context.Context, state model.DesiredState, metadata
 		return 0, fmt.Errorf("storing version %d: %w", number, err)
 	}
 	return number, nil
+}
+
+// uploadedCode adds the Python code that agents need, whose contents are among the files.
+func uploadedCode(v *api.UploadedVersion, state model.DesiredState) error {
+	if len(state.Code) > 0 {
+		v.ModuleVersionInfo = map[string]json.RawMessage{}
+	}
+	for _, m := range state.Code {
+		info := api.ModuleVersion{Name: m.Module, Version: m.Digest, Requirements: m.Requirements, ForAgents: []string{}, Types: m.Types}
+		for _, f := range m.Files {
+			info.Files = append(info.Files, api.ModuleFile{Name: f.Name, Hash: f.Hash})
+		}
+		text, err := json.Marshal(info)
+		if err != nil {
+			return fmt.Errorf("encoding the code of module %s: %w", m.Module, err)
+		}
+		v.ModuleVersionInfo[m.Module] = text
+	}
+	if p := state.Pip; p != nil {
+		v.PipConfig = &api.PipConfig{
+			IndexURL: p.IndexURL, ExtraIndexURL: p.ExtraIndexURL, FindLinks: p.FindLinks, Pre: p.Pre, UseSystemConfig: p.UseSystemConfig,
+		}
+		if len(p.Constraints) > 0 {
+			constraints := strings.Join(p.Constraints, "\n")
+			v.ProjectConstraints = &constraints
+		}
+	}
+	return nil
 }
 
 // uploadedResource is a resource as the API takes it: its fields with id and requires among them.

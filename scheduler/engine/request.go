@@ -244,6 +244,9 @@ func (s *State) command(c model.Command) {
 	case model.CommandRefresh:
 		// The shell reads again what this is about, and tells by events of their own.
 		s.out.done = append(s.out.done, c.ID)
+	case model.CommandFacts:
+		s.facts(c.Resources)
+		s.out.done = append(s.out.done, c.ID)
 	case model.CommandDryRun:
 		// It comes as a DryRunVersion, with the version's intents.
 	}

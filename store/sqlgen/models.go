@@ -118,6 +118,17 @@ type Delivery struct {
 	Body       []byte
 }
 
+type DiscoveredResource struct {
+	Environment         uuid.UUID
+	ResourceID          string
+	Type                string
+	Agent               string
+	Value               string
+	Attributes          []byte
+	DiscoveryResourceID string
+	DiscoveredAt        time.Time
+}
+
 type Dryrun struct {
 	ID          uuid.UUID
 	Environment uuid.UUID

@@ -516,6 +516,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v2/code/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["v2_get_source_code"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v2/compiledata/{id}": {
         parameters: {
             query?: never;
@@ -671,6 +687,54 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/discovered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["v2_discovered_resources_get_batch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/discovered/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["v2_discovered_resource_create_batch"];
+        delete: operations["v2_discovered_resource_delete_batch"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/discovered/{discovered_resource_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["v2_discovered_resources_get"];
+        put?: never;
+        post: operations["v2_discovered_resource_create"];
+        delete: operations["v2_discovered_resource_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1553,6 +1617,12 @@ export interface components {
             to_value: unknown;
             to_value_compare: string;
         };
+        CodeSource: {
+            hash: string;
+            is_byte_code: boolean;
+            module_name: string;
+            requirements: string[];
+        };
         CompileAnalysis: {
             actor: string;
             attempt: number;
@@ -1845,6 +1915,21 @@ export interface components {
             message: string;
             related: components["schemas"]["RelatedPlace"][];
             severity: string;
+        };
+        DiscoveredResource: {
+            agent: string;
+            discovered_resource_id: string;
+            discovery_resource_id: string;
+            discovery_resource_uri: string;
+            managed_resource_uri: string | null;
+            resource_id_value: string;
+            resource_type: string;
+            values: unknown;
+        };
+        DiscoveredResourceInput: {
+            discovered_resource_id: string;
+            discovery_resource_id: string;
+            values: unknown;
         };
         DryRun: {
             /** Format: date-time */
@@ -3837,6 +3922,38 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    v2_get_source_code: {
+        parameters: {
+            query: {
+                resource_type: string;
+            };
+            header: {
+                /** @description The environment that the request is about. */
+                "X-Inmanta-tid": components["parameters"]["Environment"];
+            };
+            path: {
+                version: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["CodeSource"][];
+                        links?: components["schemas"]["Links"];
+                        metadata?: components["schemas"]["Metadata"];
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     v2_get_compile_data: {
         parameters: {
             query?: never;
@@ -4198,6 +4315,183 @@ export interface operations {
                         metadata?: components["schemas"]["Metadata"];
                     };
                 };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    v2_discovered_resources_get_batch: {
+        parameters: {
+            query?: {
+                limit?: number | null;
+                start?: string | null;
+                end?: string | null;
+                /** @description As filter.<key>=<value>, repeatable. */
+                filter?: {
+                    [key: string]: string[];
+                };
+                sort?: string;
+            };
+            header: {
+                /** @description The environment that the request is about. */
+                "X-Inmanta-tid": components["parameters"]["Environment"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["DiscoveredResource"][];
+                        links?: components["schemas"]["Links"];
+                        metadata?: components["schemas"]["Metadata"];
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    v2_discovered_resource_create_batch: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The environment that the request is about. */
+                "X-Inmanta-tid": components["parameters"]["Environment"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    discovered_resources: components["schemas"]["DiscoveredResourceInput"][];
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    v2_discovered_resource_delete_batch: {
+        parameters: {
+            query: {
+                discovered_resource_ids: string[];
+            };
+            header: {
+                /** @description The environment that the request is about. */
+                "X-Inmanta-tid": components["parameters"]["Environment"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    v2_discovered_resources_get: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The environment that the request is about. */
+                "X-Inmanta-tid": components["parameters"]["Environment"];
+            };
+            path: {
+                discovered_resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["DiscoveredResource"];
+                        links?: components["schemas"]["Links"];
+                        metadata?: components["schemas"]["Metadata"];
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    v2_discovered_resource_create: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The environment that the request is about. */
+                "X-Inmanta-tid": components["parameters"]["Environment"];
+            };
+            path: {
+                discovered_resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The resource whose handler found it. */
+                    discovery_resource_id: string;
+                    values?: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    v2_discovered_resource_delete: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The environment that the request is about. */
+                "X-Inmanta-tid": components["parameters"]["Environment"];
+            };
+            path: {
+                discovered_resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Error"];
         };
