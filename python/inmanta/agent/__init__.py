@@ -1,0 +1,1 @@
+"""What runs at an agent: handlers, their cache and their access to machines."""
