@@ -128,6 +128,59 @@ hint: did you mean Foo?
 			}
 		})
 	}
+	t.Run("characters of different widths", func(t *testing.T) {
+		t.Parallel()
+		source := func(string) ([]byte, bool) {
+			return []byte("日本\tx = bad\ne\u0301\u200bx = bad\n" + strings.Repeat("日", 100) + "bad" + strings.Repeat("本", 100) + "\n"), true
+		}
+		l := diag.List{
+			diag.Errorf("", at("f", 1, 8, 1, 11), "behind wide characters and a tab"),
+			diag.Errorf("", at("f", 2, 8, 2, 11), "behind a combining accent and a space without a width"),
+			diag.Errorf("", at("f", 1, 1, 1, 3), "wide characters"),
+			diag.Errorf("", at("f", 3, 101, 3, 104), "between wide characters, on a narrow terminal"),
+			diag.Errorf("", at("f", 3, 1, 3, 204), "more than the terminal is wide"),
+		}
+		var b bytes.Buffer
+		if err := (diag.Printer{Source: source, Width: 48}).Print(&b, l); err != nil {
+			t.Fatal(err)
+		}
+		want := `error: behind wide characters and a tab
+ --> f:1:8
+  |
+1 | 日本    x = bad
+  |             ^^^
+
+error: behind a combining accent and a space without a width
+ --> f:2:8
+  |
+2 | é​x = bad
+  |      ^^^
+
+error: wide characters
+ --> f:1:1
+  |
+1 | 日本    x = bad
+  | ^^^^
+
+error: between wide characters, on a narrow terminal
+ --> f:3:101
+  |
+3 | … 日日日日日bad本本本本本本本本本本本本本 …
+  |             ^^^
+
+error: more than the terminal is wide
+ --> f:3:1
+  |
+3 | 日日日日日日日日日日日日日日日日日日日日 …
+  | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+5 errors
+`
+		want = strings.NewReplacer(" -->", "  -->", `\u0301`, "\u0301", `\u200b`, "\u200b").Replace(want)
+		if d := cmp.Diff(want, b.String()); d != "" {
+			t.Errorf("Print (-want +got):\n%s", d)
+		}
+	})
 	t.Run("colour and summary", func(t *testing.T) {
 		t.Parallel()
 		var b bytes.Buffer
@@ -232,8 +285,8 @@ func TestSuggest(t *testing.T) {
 		{"Reseau", "Réseau"},
 		{"entity", ""},
 		{"something", ""},
-		{"c", "a"},
-		{"", "a"},
+		{"c", ""},
+		{"", ""},
 	}
 	for _, test := range tests {
 		if got := diag.Closest(test.name, names); got != test.want {

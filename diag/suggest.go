@@ -14,7 +14,7 @@ func Closest(name string, candidates []string) string {
 // Suggest lists at most n candidates that may have been meant by name, the closest first. A candidate is near when it can be
 // made by changing, adding, dropping or swapping no more than a third of the characters.
 func Suggest(name string, candidates []string, n int) []string {
-	limit := max(1, (len([]rune(name))+1)/3)
+	limit := (len([]rune(name)) + 1) / 3
 	type scored struct {
 		text     string
 		distance int

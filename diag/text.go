@@ -15,6 +15,8 @@ import (
 type Printer struct {
 	// Color uses ANSI escape sequences.
 	Color bool
+	// Width is how many columns the terminal has; 0 when that is not known. Lines of source are cut to fit, messages are not.
+	Width int
 	// Source returns the text of a file by the name that diagnostics have it under; ok is false when there is none. Nil
 	// leaves out excerpts.
 	Source func(file string) (text []byte, ok bool)
@@ -24,6 +26,7 @@ type Printer struct {
 const (
 	tabWidth   = 4
 	maxExcerpt = 160 // of a line of source; longer ones are cut around the place
+	minExcerpt = 20  // however narrow the terminal is
 	maxCarets  = 80
 )
 
@@ -167,7 +170,7 @@ func (p Printer) excerpt(b *bytes.Buffer, r Range, style string, mark rune) {
 	p.styled(b, styleFrame, margin+" |")
 	b.WriteByte('\n')
 
-	text, from, to := underline(line, r)
+	text, from, to := underline(line, r, p.room(len(number)))
 	p.styled(b, styleFrame, number+" | ")
 	b.WriteString(text)
 	b.WriteByte('\n')
@@ -175,6 +178,15 @@ func (p Printer) excerpt(b *bytes.Buffer, r Range, style string, mark rune) {
 	b.WriteString(strings.Repeat(" ", from))
 	p.styled(b, style, strings.Repeat(string(mark), min(to-from, maxCarets)))
 	b.WriteByte('\n')
+}
+
+// room is how many columns there are for a line of source behind a number of that many digits. Dots at both ends of a line that
+// is cut take four.
+func (p Printer) room(digits int) int {
+	if p.Width <= 0 {
+		return maxExcerpt
+	}
+	return min(maxExcerpt, max(minExcerpt, p.Width-digits-7))
 }
 
 // line is the text of the line on which r starts.
@@ -199,49 +211,77 @@ func (p Printer) line(r Range) (string, bool) {
 	return strings.TrimRight(string(src), "\r"), len(src) > 0
 }
 
-// underline lays out a line of source. It returns the text to show and the columns from which and up to which it is to be
-// underlined.
-func underline(line string, r Range) (text string, from, to int) {
-	// at[i] is the column of the i-th character of the line once laid out.
-	var at []int
-	var cells []rune
+// underline lays out a line of source in at most limit columns. It returns the text to show and the columns from which and up
+// to which it is to be underlined.
+func underline(line string, r Range, limit int) (text string, from, to int) {
+	var cells []cell
+	column := 0
 	for _, c := range line {
-		at = append(at, len(cells))
+		x := cell{text: string(c), at: column, width: columns(c)}
 		switch {
 		case c == '\t':
-			cells = append(cells, []rune(strings.Repeat(" ", tabWidth))...)
+			x.text, x.width = strings.Repeat(" ", tabWidth), tabWidth
 		case harmful(c) || c == utf8.RuneError:
-			cells = append(cells, '\uFFFD')
-		default:
-			cells = append(cells, c)
+			x.text, x.width = "\uFFFD", 1
 		}
+		cells = append(cells, x)
+		column += x.width
 	}
-	at = append(at, len(cells))
-	column := func(c int) int { return at[min(max(c-1, 0), len(at)-1)] }
+	end := column
+	column = 0
+	at := func(n int) int {
+		if n = max(n-1, 0); n < len(cells) {
+			return cells[n].at
+		}
+		return end
+	}
 	switch {
 	case r.Start.Column <= 0:
-		trimmed := strings.TrimLeft(string(cells), " ")
-		from, to = len(cells)-utf8.RuneCountInString(trimmed), len(cells)
+		from, to = end, end
+		for _, c := range cells {
+			if strings.TrimSpace(c.text) != "" {
+				from = c.at
+				break
+			}
+		}
 	case r.End.Line > r.Start.Line:
-		from, to = column(r.Start.Column), len(cells)
+		from, to = at(r.Start.Column), end
 	default:
-		from, to = column(r.Start.Column), column(r.End.Column)
+		from, to = at(r.Start.Column), at(r.End.Column)
 	}
 	to = max(to, from+1)
-	if len(cells) <= maxExcerpt {
-		return string(cells), from, to
+	start, stop := 0, end
+	if end > limit {
+		// Show a window of the line that starts shortly before the place.
+		start = max(0, min(from-limit/4, end-limit))
+		stop = min(start+limit, end)
 	}
-	// Show a window of the line that starts shortly before the place.
-	start := max(0, min(from-maxExcerpt/4, len(cells)-maxExcerpt))
-	end := min(start+maxExcerpt, len(cells))
-	window := cells[start:end]
-	prefix, suffix := "", ""
+	var b strings.Builder
+	shift := -start
 	if start > 0 {
-		prefix = "… "
+		b.WriteString("… ")
+		shift += 2
 	}
-	if end < len(cells) {
-		suffix = " …"
+	first := true
+	for _, c := range cells {
+		if c.at < start || c.at+c.width > stop {
+			continue
+		}
+		if first {
+			shift -= c.at - start // half of a wide character may have been cut off
+			first = false
+		}
+		b.WriteString(c.text)
 	}
-	shift := utf8.RuneCountInString(prefix) - start
-	return prefix + string(window) + suffix, from + shift, min(to, end) + shift
+	if stop < end {
+		b.WriteString(" …")
+	}
+	return b.String(), from + shift, min(to, max(stop, from+1)) + shift
+}
+
+// cell is a character of a line as it is laid out.
+type cell struct {
+	text string
+	// at is the column, from 0, and width how many columns the character takes.
+	at, width int
 }

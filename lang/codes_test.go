@@ -13,36 +13,90 @@ import (
 
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang"
+	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/lang/value"
 )
 
-// TestExplanations compiles each wrong example and expects its code.
+// causeTexts are of faults that are seen only as the cause of others, which have the code.
+var causeTexts = map[string]string{
+	"InvalidModuleException":       "Metadata file libs/m/module.yml does not exist",
+	"ModifiedAfterFreezeException": "List modified after freeze",
+}
+
+// TestExplanations compiles each wrong example, expects its code and the text in testdata/explained, and compiles the example
+// without the fault.
 func TestExplanations(t *testing.T) {
 	t.Parallel()
 	for _, e := range lang.Explanations() {
 		t.Run(e.Code, func(t *testing.T) {
 			t.Parallel()
-			if e.Meaning == "" || e.Mend == "" {
-				t.Error("the explanation is not complete")
+			if e.Meaning == "" || e.Mend == "" || e.Example == "" || e.Fixed == "" {
+				t.Fatal("the explanation is not complete")
 			}
-			if e.Example == "" {
-				return
-			}
-			ar := txtar.Parse([]byte(e.Example))
-			p := project("main.cf", string(ar.Comment))
-			for _, f := range ar.Files {
-				p[f.Name] = &fstest.MapFile{Data: f.Data}
-			}
-			_, ds := compile(t, p, lang.Options{})
-			if !slices.ContainsFunc(ds, func(d diag.Diagnostic) bool { return d.Code == e.Code }) {
-				t.Errorf("the example does not have the fault, but:\n%s", ds)
-			}
+			files := map[string]string{"project.yml": "name: test\nmodulepath: libs\n"}
+			overlay(files, e.Example)
+			res, ds := compileExample(t, files)
 			for _, d := range ds {
-				if d.Code != e.Code {
+				if text := causeTexts[e.Code]; d.Code != e.Code && (text == "" || !strings.Contains(d.Message, text) && !mentions(d, text)) {
 					t.Errorf("the example has another fault, too: %s", d)
 				}
 			}
+			if len(ds) == 0 {
+				t.Error("the example does not have the fault")
+			}
+			golden(t, filepath.Join("testdata", "explained", e.Code+".txt"), printed(t, res, ds))
+			overlay(files, e.Fixed)
+			if _, ds := compileExample(t, files); len(ds) > 0 {
+				t.Errorf("the mended example has faults:\n%s", ds)
+			}
 		})
 	}
+}
+
+func mentions(d diag.Diagnostic, text string) bool {
+	return slices.ContainsFunc(d.Related, func(r diag.Related) bool { return strings.Contains(r.Message, text) })
+}
+
+// overlay puts the files of an example over others.
+func overlay(files map[string]string, text string) {
+	ar := txtar.Parse([]byte(text))
+	if len(ar.Comment) > 0 {
+		files["main.cf"] = string(ar.Comment)
+	}
+	for _, f := range ar.Files {
+		if name, ok := strings.CutSuffix(f.Name, " (missing)"); ok {
+			delete(files, name)
+			continue
+		}
+		files[f.Name] = string(f.Data)
+	}
+}
+
+// signatures finds plugins with one parameter in Python.
+var signatures = regexp.MustCompile(`(?m)^@plugin\ndef (\w+)\((\w+): "([^"]*)"\) -> "([^"]*)":`)
+
+func compileExample(t *testing.T, files map[string]string) (*lang.Result, diag.List) {
+	t.Helper()
+	p, site := fstest.MapFS{}, fstest.MapFS{}
+	var ext lang.Extension
+	for name, text := range files {
+		if inner, ok := strings.CutPrefix(name, "site-packages/"); ok {
+			site[inner] = &fstest.MapFile{Data: []byte(text)}
+			continue
+		}
+		p[name] = &fstest.MapFile{Data: []byte(text)}
+		for _, m := range signatures.FindAllStringSubmatch(text, -1) {
+			module := strings.Split(name, "/")[1]
+			ext.Plugins = append(ext.Plugins, &value.Plugin{
+				Name: module + "::" + m[1], Params: []value.Param{{Name: m[2], Type: m[3]}}, Returns: m[4],
+			})
+		}
+	}
+	opts := lang.Options{Plugins: extension{ext}}
+	if len(site) > 0 {
+		opts.Sites = []module.Site{{Name: "site-packages", FS: site}}
+	}
+	return compile(t, p, opts)
 }
 
 // TestExplanationsComplete looks for codes that the compiler's sources and the expected faults of its tests name.

@@ -357,6 +357,9 @@ func (x *exporter) implied() {
 	}
 }
 
+// maxCycle bounds how many resources of a circle a diagnostic shows besides the first.
+const maxCycle = 10
+
 // cycles reports resources that require each other in a circle.
 func (x *exporter) cycles() {
 	const open, done = 1, 2
@@ -387,7 +390,13 @@ func (x *exporter) cycles() {
 				for _, f := range stack[from:] {
 					ids = append(ids, string(f.r.id))
 				}
-				x.fail("DependencyCycleException", dep.inst, "Cycle in dependencies: [%s]", strings.Join(ids, ", "))
+				d := diag.Errorf("DependencyCycleException", dep.inst.At().Range(), "Cycle in dependencies: [%s]", strings.Join(ids, ", "))
+				for i, f := range stack[from:] {
+					if i > 0 && i <= maxCycle {
+						d = d.WithRelated(f.r.inst.At().Range(), "%s is required by %s", f.r.id, stack[from+i-1].r.id)
+					}
+				}
+				x.c.diags.Add(d.WithHint("take one of these requirements away; it may be written as provides, or come from a relation that implies it"))
 				return
 			case 0:
 				state[dep] = open

@@ -68,9 +68,32 @@ func TestDiagnosticTexts(t *testing.T) {
 func render(t *testing.T, p fstest.MapFS) string {
 	t.Helper()
 	res, ds := compile(t, p, lang.Options{})
+	return printed(t, res, ds)
+}
+
+func printed(t *testing.T, res *lang.Result, ds diag.List) string {
+	t.Helper()
 	var b bytes.Buffer
 	if err := (diag.Printer{Source: res.Source}).Print(&b, ds); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// golden compares a text with the file that holds it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s differs (-want +got):\n%s", name, d)
+	}
 }

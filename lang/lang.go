@@ -137,6 +137,7 @@ func (c *compilation) phases(ctx context.Context, p Project) error {
 // front goes through the phases before the model runs: it loads and binds the program, which is not to be run when there are
 // errors.
 func (c *compilation) front(ctx context.Context, p Project) error {
+	c.project, c.loaded, c.res.Source = p.FS, &module.Program{}, c.source
 	prog, ds, err := module.Load(ctx, p.FS, module.Options{
 		Main: p.Main, Builtin: std.Modules(standardNames(p.FS, c.opts.Sites, c.opts.Fetched)), Sites: c.opts.Sites, Fetched: c.opts.Fetched, Cache: c.opts.Cache,
 	})
@@ -147,7 +148,6 @@ func (c *compilation) front(ctx context.Context, p Project) error {
 	c.diags = ds
 	c.loaded = prog
 	c.res.Stats.Files = len(prog.Files)
-	c.res.Source = c.source
 	if ds.HasErrors() {
 		return nil
 	}
@@ -163,7 +163,8 @@ func (c *compilation) front(ctx context.Context, p Project) error {
 
 // compilation is the state of one compile.
 type compilation struct {
-	opts Options
+	opts    Options
+	project fs.FS
 	// now measures how long phases take, and nothing else; start is when the current one began.
 	now    func() time.Time
 	start  time.Time
@@ -223,6 +224,7 @@ func (c *compilation) check() {
 	for _, p := range c.loaded.Manifest.Precedence {
 		in.Policy = append(in.Policy, check.Rule{
 			FirstType: p.First.Entity, First: p.First.Relation, ThenType: p.Then.Entity, Then: p.Then.Relation,
+			Range: p.Range,
 		})
 	}
 	prog, faults, warnings := check.Check(in)
@@ -258,7 +260,23 @@ func (c *compilation) source(file string) ([]byte, bool) {
 			return f.Tree.Src, true
 		}
 	}
-	return nil, false
+	return c.described(file)
+}
+
+// maxDescription bounds the files about a project or a module of which excerpts are shown.
+const maxDescription = 1 << 20
+
+// described is the text of a file that describes the project or one of its modules.
+func (c *compilation) described(file string) ([]byte, bool) {
+	if base := path.Base(file); base != "project.yml" && base != "module.yml" || !fs.ValidPath(file) || c.project == nil {
+		return nil, false
+	}
+	info, err := fs.Stat(c.project, file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxDescription {
+		return nil, false
+	}
+	text, err := fs.ReadFile(c.project, file)
+	return text, err == nil
 }
 
 // The limits of the search for names of the classic resources.

@@ -287,10 +287,12 @@ func TestReferences(t *testing.T) {
 	t.Parallel()
 	args := value.NewDict(1)
 	args.Set("name", value.String("HOME"))
+	ref := plugin("m::ref", func(value.Context, []value.Value) (value.Value, error) {
+		return &value.Reference{Type: "std::Environment", Model: "string", Args: args}, nil
+	})
+	ref.Returns = "Reference[string]"
 	exts := extension{lang.Extension{
-		Plugins: []*value.Plugin{plugin("m::ref", func(value.Context, []value.Value) (value.Value, error) {
-			return &value.Reference{Type: "std::Environment", Model: "string", Args: args}, nil
-		})},
+		Plugins:   []*value.Plugin{ref},
 		Resources: []lang.ResourceType{{Entity: "m::R", ID: "name", Agent: "agent", Fields: []string{"name", "text", "list"}}},
 	}}
 	const text = `

@@ -202,12 +202,8 @@ func (f *compileFlags) report(w io.Writer, res *lang.Result, ds diag.List) error
 	case "sarif":
 		return diag.WriteSARIF(w, ds, diag.Tool{Name: "intendant", Version: buildVersion()})
 	}
-	p := diag.Printer{Source: res.Source}
-	if file, ok := w.(*os.File); ok {
-		p.Color = term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == ""
-	}
-	if err := p.Print(w, ds); err != nil {
-		return fmt.Errorf("writing diagnostics: %w", err)
+	if err := printDiagnostics(w, res.Source, ds); err != nil {
+		return err
 	}
 	if ds.HasErrors() {
 		return nil
@@ -217,6 +213,29 @@ func (f *compileFlags) report(w io.Writer, res *lang.Result, ds diag.List) error
 		(s.Load + s.Check + s.Eval + s.Export).Round(100*time.Microsecond))
 	if err != nil {
 		return fmt.Errorf("writing the summary: %w", err)
+	}
+	return nil
+}
+
+// printDiagnostics writes diagnostics as text. On a terminal they have colours, unless NO_COLOR is set or it has none, lines
+// of source are cut to its width, and a last line tells where to read on.
+func printDiagnostics(w io.Writer, source func(string) ([]byte, bool), ds diag.List) error {
+	p := diag.Printer{Source: source}
+	terminal := false
+	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		terminal = true
+		p.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+			p.Width = width
+		}
+	}
+	if err := p.Print(w, ds); err != nil {
+		return fmt.Errorf("writing diagnostics: %w", err)
+	}
+	if errs := ds.Errors(); terminal && len(errs) > 0 && errs[0].Code != "" {
+		if _, err := fmt.Fprintf(w, "\n'intendant explain %s' says more\n", errs[0].Code); err != nil {
+			return fmt.Errorf("writing diagnostics: %w", err)
+		}
 	}
 	return nil
 }

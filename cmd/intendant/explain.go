@@ -56,13 +56,10 @@ func explain(w io.Writer, all []lang.Explanation, code string) error {
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s\n\n%s\n", e.Code, wrap(e.Meaning))
-		if e.Example != "" {
-			b.WriteString("\nWrong:\n\n")
-			for line := range strings.Lines(e.Example) {
-				b.WriteString("    " + line)
-			}
-		}
-		fmt.Fprintf(&b, "\nTo mend it:\n\n%s\n", wrap(e.Mend))
+		b.WriteString("\nWrong:\n\n")
+		indent(&b, e.Example)
+		fmt.Fprintf(&b, "\nTo mend it:\n\n%s\n\nRight:\n\n", wrap(e.Mend))
+		indent(&b, e.Fixed)
 		return printExplanation(w, b.String())
 	}
 	text := fmt.Sprintf("the compiler has no code %q", code)
@@ -70,6 +67,12 @@ func explain(w io.Writer, all []lang.Explanation, code string) error {
 		text += "; did you mean " + like + "?"
 	}
 	return &exitError{code: exitUsage, err: fmt.Errorf("%s\n'intendant explain' lists all codes", text)}
+}
+
+func indent(b *strings.Builder, text string) {
+	for line := range strings.Lines(text) {
+		b.WriteString("    " + line)
+	}
 }
 
 // listExplanations prints a line for each code, with the first sentence of its explanation.
@@ -91,14 +94,12 @@ func printDiagnosticsPage(w io.Writer, all []lang.Explanation) error {
 	b.WriteString(`# Diagnostics
 
 Each diagnostic of the compiler has a code. ` + "`intendant explain CODE`" + ` prints what this page says about it. An example is the text of
-` + "`main.cf`" + `; further files of the project follow behind lines of the form ` + "`-- name --`" + `.
+` + "`main.cf`" + `; further files of the project follow behind lines of the form ` + "`-- name --`" + `, those below ` + "`site-packages`" + ` are
+installed modules. What is right lists the files that are different.
 `)
 	for _, e := range all {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", e.Code, e.Meaning)
-		if e.Example != "" {
-			fmt.Fprintf(&b, "\nWrong:\n\n```\n%s```\n", e.Example)
-		}
-		fmt.Fprintf(&b, "\nTo mend it: %s\n", e.Mend)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\nWrong:\n\n```\n%s```\n\nTo mend it: %s\n\nRight:\n\n```\n%s```\n",
+			e.Code, e.Meaning, e.Example, e.Mend, e.Fixed)
 	}
 	return printExplanation(w, b.String())
 }

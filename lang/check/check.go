@@ -20,6 +20,8 @@ type Source struct {
 // as type and relation.
 type Rule struct {
 	FirstType, First, ThenType, Then string
+	// Range is the place of the rule.
+	Range diag.Range
 }
 
 // Input is what a check works on.

@@ -129,8 +129,8 @@ func TestSignatures(t *testing.T) {
 	ns := p.Root.Find("__config__")
 	for text, want := range map[string]string{
 		"": "any", "any": "any", "int[]?": "int[]?", "string | int": "Union[string,int]", "string | null": "string?", "t": "__config__::t",
-		"dict[string, int[]]": "dict[string, int[]]", "Reference[string] | string": "Union[Reference[string],string]", "std::Entity": "std::Entity",
-		"(string | int)[]": "Union[string,int][]",
+		"dict[string, int[]]": "dict[string, int[]]", "Reference[string] | string": "Reference[string] | string", "std::Entity": "std::Entity",
+		"(string | int)[]": "Union[string,int][]", "int | Reference[int] | null": "Reference[int] | int?",
 	} {
 		got, f := ns.SignatureType(text)
 		if f != nil || got.String() != want {

@@ -97,7 +97,13 @@ func MissingIndexAttributes(at *Loc, e *Entity, names []string) *Fault {
 		}
 		text.WriteString("\n\t* Missing " + kind + " '" + name + "'. The " + kind + " " + e.full + "." + name + " is part of an index.")
 	}
-	return New("IndexAttributeMissingInConstructorException", at, "%s", text.String())
+	f := New("IndexAttributeMissingInConstructorException", at, "%s", text.String())
+	for _, ix := range e.Indexes {
+		if slices.ContainsFunc(ix.Names, func(n string) bool { return slices.Contains(names, n) }) {
+			f.Note(ix.At, "the index by %s", strings.Join(ix.Names, " and "))
+		}
+	}
+	return f
 }
 
 func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope, l *layout) *Fault {
@@ -259,7 +265,11 @@ func (b *binder) constructedType(e *syntax.Construct, out *Construct, left *lhs)
 	for i, c := range found {
 		names[i] = c.full
 	}
-	return nil, Located("AmbiguousTypeException", b.at(e.Type.Place()),
+	f := Located("AmbiguousTypeException", b.at(e.Type.Place()),
 		"Could not determine namespace for type %s. %d possible candidates exists: [%s]. To resolve this, use the fully qualified name instead of the short name.",
 		e.Type.Text, len(found), strings.Join(names, ", "))
+	for _, c := range found {
+		f.Note(&c.At, "%s is defined here", c.full)
+	}
+	return nil, f
 }

@@ -76,6 +76,8 @@ type Fault struct {
 	Other *Loc
 	// OtherMsg says what is at Other.
 	OtherMsg string
+	// Outside is the place of a fault in a file that is not written in the language.
+	Outside diag.Range
 	// Tight is the expression at fault, within the statement at At or elsewhere; nil when At says enough.
 	Tight *Loc
 	// Notes are further places that explain the fault, in the order in which they should be read.
@@ -205,8 +207,10 @@ func (f *Fault) Root() *Fault {
 func (f *Fault) Diagnostic() diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: f.Class, Message: strings.TrimRight(f.Msg, "\n"), Hint: f.Hint}
 	at := cmp.Or(f.At, f.Shown)
-	tight, elsewhere := f.tight(at)
-	d.Range = tight.Range()
+	tight, elsewhere := f.Spot()
+	if d.Range = f.Outside; tight != nil {
+		d.Range = tight.Range()
+	}
 	if elsewhere != nil {
 		d.Related = append(d.Related, diag.Related{Range: elsewhere.Range(), Message: "by this value"})
 	}
@@ -233,9 +237,10 @@ func (f *Fault) Diagnostic() diag.Diagnostic {
 	return d
 }
 
-// tight is the place to show for a fault at the given place: the closest one that is known of those on the same line. The
-// expression at fault is given apart when it is on another line.
-func (f *Fault) tight(at *Loc) (best, elsewhere *Loc) {
+// Spot is the tightest place that is known for the fault on the line that it is reported for. The expression at fault is given
+// apart when it is on another line.
+func (f *Fault) Spot() (best, elsewhere *Loc) {
+	at := cmp.Or(f.At, f.Shown)
 	best = at
 	for g := f; ; g = g.Causes[0] {
 		switch {

@@ -8,10 +8,12 @@ func (c *checker) policy() {
 	for _, r := range c.in.Policy {
 		a, f := c.policyRelation(r.FirstType, r.First)
 		if c.fail(f) {
+			f.Outside = r.Range
 			return
 		}
 		b, f := c.policyRelation(r.ThenType, r.Then)
 		if c.fail(f) {
+			f.Outside = r.Range
 			return
 		}
 		if !slices.Contains(a.FreezeBefore, b) {
@@ -67,7 +69,9 @@ func (c *checker) freezeOrder(first []*Attribute) []*Attribute {
 	for len(out) < len(all) {
 		i := slices.IndexFunc(all, func(a *Attribute) bool { return needs[a] == 0 && !slices.Contains(out, a) })
 		if i < 0 {
-			c.fail(New("CycleInRelationPrecedencePolicyError", nil, "A cycle exists in the relation precedence policy"))
+			f := New("CycleInRelationPrecedencePolicyError", nil, "A cycle exists in the relation precedence policy")
+			f.Outside = c.in.Policy[len(c.in.Policy)-1].Range
+			c.fail(f)
 			return nil
 		}
 		out = append(out, all[i])

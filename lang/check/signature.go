@@ -10,12 +10,15 @@ func (c *checker) signature(p *Plugin) *Fault {
 	for i, prm := range p.Plugin.Params {
 		t, f := p.NS.SignatureType(prm.Type)
 		if f != nil {
+			f.Hint = "correct the type of the parameter " + prm.Name + " in the signature of the plugin " + p.Name
 			return f
 		}
 		p.Params[i] = Param{Param: prm, Typ: t}
 	}
 	var f *Fault
-	p.Returns, f = p.NS.SignatureType(p.Plugin.Returns)
+	if p.Returns, f = p.NS.SignatureType(p.Plugin.Returns); f != nil {
+		f.Hint = "correct what the plugin " + p.Name + " returns according to its signature"
+	}
 	return f
 }
 
@@ -25,6 +28,7 @@ func (ns *Namespace) SignatureType(text string) (Type, *Fault) {
 	text = strings.TrimSpace(text)
 	if alts := splitTop(text, '|'); len(alts) > 1 {
 		u := &Union{}
+		var ref *RefTo
 		nullable := false
 		for _, a := range alts {
 			t, f := ns.SignatureType(a)
@@ -35,7 +39,14 @@ func (ns *Namespace) SignatureType(text string) (Type, *Fault) {
 				nullable = true
 				continue
 			}
+			if r, ok := t.(*RefTo); ok && ref == nil {
+				ref = r
+				continue
+			}
 			u.Alts = append(u.Alts, t)
+		}
+		if len(u.Alts) == 0 && ref != nil {
+			u.Alts, ref = []Type{ref}, nil
 		}
 		var t Type = u
 		if len(u.Alts) == 1 {
@@ -43,6 +54,9 @@ func (ns *Namespace) SignatureType(text string) (Type, *Fault) {
 		}
 		if nullable {
 			t = &Nullable{t}
+		}
+		if ref != nil {
+			t = &OrReference{Elem: t, Ref: ref}
 		}
 		return t, nil
 	}

@@ -81,14 +81,23 @@ func (t *Union) String() string {
 	return "Union[" + strings.Join(s, ",") + "]"
 }
 
-func (Prim) typ()      {}
-func (*ListOf) typ()   {}
-func (*Nullable) typ() {}
-func (*DictOf) typ()   {}
-func (*Union) typ()    {}
-func (*RefTo) typ()    {}
-func (*Typedef) typ()  {}
-func (*Entity) typ()   {}
+// OrReference is T or a reference to a value of a type, in the signature of a plugin.
+type OrReference struct {
+	Elem Type
+	Ref  *RefTo
+}
+
+func (t *OrReference) String() string { return t.Ref.String() + " | " + t.Elem.String() }
+
+func (*OrReference) typ() {}
+func (Prim) typ()         {}
+func (*ListOf) typ()      {}
+func (*Nullable) typ()    {}
+func (*DictOf) typ()      {}
+func (*Union) typ()       {}
+func (*RefTo) typ()       {}
+func (*Typedef) typ()     {}
+func (*Entity) typ()      {}
 
 // sameType reports whether two types are equal (language specification, section 5.2).
 func sameType(a, b Type) bool {

@@ -22,6 +22,7 @@ type callState struct {
 type kwarg struct {
 	name string
 	val  value.Value
+	at   *check.Loc // of the value; nil when ** supplies it
 }
 
 // runCall evaluates the arguments of a call once, then calls. A plugin that meets an attribute without a value is called
@@ -70,7 +71,7 @@ func (m *machine) callArgs(u *unit, e *check.Call, st *callState) *check.Fault {
 		if f != nil {
 			return f
 		}
-		st.kwargs = append(st.kwargs, kwarg{e.Kwargs[i].Name, v})
+		st.kwargs = append(st.kwargs, kwarg{e.Kwargs[i].Name, v, e.Kwargs[i].X.Where()})
 	}
 	for _, un := range e.Unpack {
 		d, f := m.evalUnpack(u, un)
@@ -82,7 +83,7 @@ func (m *machine) callArgs(u *unit, e *check.Call, st *callState) *check.Fault {
 			if slices.ContainsFunc(st.kwargs, func(o kwarg) bool { return o.name == k }) {
 				return check.New("RuntimeException", e.Where(), "Keyword argument %s repeated in function call", k)
 			}
-			st.kwargs = append(st.kwargs, kwarg{k, v})
+			st.kwargs = append(st.kwargs, kwarg{name: k, val: v})
 		}
 	}
 	return nil
@@ -92,7 +93,7 @@ func (m *machine) call(u *unit, e *check.Call, st *callState) (value.Value, *che
 	if e.Plugin == nil {
 		return m.cast(e, st.args, st.kwargs)
 	}
-	bound, unknown, f := m.bindArgs(e.Plugin, st.args, st.kwargs)
+	bound, unknown, f := m.bindArgs(e, st.args, st.kwargs)
 	if f != nil {
 		return nil, f
 	}
@@ -121,7 +122,8 @@ func (m *machine) cast(e *check.Call, args []value.Value, kwargs []kwarg) (value
 }
 
 // bindArgs matches arguments to the parameters of a plugin, as Python does, and checks their types.
-func (m *machine) bindArgs(p *check.Plugin, args []value.Value, kwargs []kwarg) (bound []value.Value, unknown bool, f *check.Fault) {
+func (m *machine) bindArgs(e *check.Call, args []value.Value, kwargs []kwarg) (bound []value.Value, unknown bool, f *check.Fault) {
+	p := e.Plugin
 	positional, variadic, keywords := 0, -1, -1
 	for i := range p.Params {
 		switch p.Params[i].Kind {
@@ -134,9 +136,11 @@ func (m *machine) bindArgs(p *check.Plugin, args []value.Value, kwargs []kwarg) 
 		}
 	}
 	if variadic < 0 && len(args) > positional {
-		return nil, false, check.New("RuntimeException", nil, "%s() takes %d positional arguments but %d were given", p.Name, positional, len(args))
+		return nil, false, check.New("RuntimeException", nil, "%s() takes %d positional arguments but %d were given", p.Name, positional, len(args)).
+			On(e.Args[positional].Where())
 	}
 	if f := missingArgs(p, args, kwargs); f != nil {
+		f.Hint = keywordHint(p, kwargs)
 		return nil, false, f
 	}
 	bound = make([]value.Value, len(p.Params))
@@ -154,14 +158,14 @@ func (m *machine) bindArgs(p *check.Plugin, args []value.Value, kwargs []kwarg) 
 			continue
 		}
 		if f := take(&p.Params[i], args[n]); f != nil {
-			return nil, false, f
+			return nil, false, f.On(e.Args[n].Where())
 		}
 		bound[i] = args[n]
 		n++
 	}
 	for ; n < len(args); n++ {
 		if f := take(&p.Params[variadic], args[n]); f != nil {
-			return nil, false, f
+			return nil, false, f.On(e.Args[n].Where())
 		}
 		rest = append(rest, args[n])
 	}
@@ -173,14 +177,16 @@ func (m *machine) bindArgs(p *check.Plugin, args []value.Value, kwargs []kwarg) 
 		at := i
 		if i < 0 {
 			if keywords < 0 {
-				return nil, false, check.New("RuntimeException", nil, "%s() got an unexpected keyword argument: '%s'", p.Name, kw.name)
+				f := check.New("RuntimeException", nil, "%s() got an unexpected keyword argument: '%s'", p.Name, kw.name).On(kw.at)
+				f.Hint = keywordHint(p, kwargs)
+				return nil, false, f
 			}
 			at = keywords
 		} else if bound[i] != nil {
-			return nil, false, check.New("RuntimeException", nil, "%s() got multiple values for argument '%s'", p.Name, kw.name)
+			return nil, false, check.New("RuntimeException", nil, "%s() got multiple values for argument '%s'", p.Name, kw.name).On(kw.at)
 		}
 		if f := take(&p.Params[at], kw.val); f != nil {
-			return nil, false, f
+			return nil, false, f.On(kw.at)
 		}
 		if i >= 0 {
 			bound[i] = kw.val
@@ -208,6 +214,22 @@ func (m *machine) bindArgs(p *check.Plugin, args []value.Value, kwargs []kwarg) 
 		}
 	}
 	return bound, unknown, nil
+}
+
+// keywordHint asks whether a parameter was meant by the first keyword argument that is none.
+func keywordHint(p *check.Plugin, kwargs []kwarg) string {
+	var names []string
+	for i := range p.Params {
+		if prm := &p.Params[i]; prm.Kind == value.PositionalOrKeyword || prm.Kind == value.KeywordOnly {
+			names = append(names, prm.Name)
+		}
+	}
+	for _, kw := range kwargs {
+		if !slices.Contains(names, kw.name) {
+			return check.DidYouMean("", kw.name, names)
+		}
+	}
+	return ""
 }
 
 func missingArgs(p *check.Plugin, args []value.Value, kwargs []kwarg) *check.Fault {
@@ -249,11 +271,19 @@ func (m *machine) checkArg(p *check.Plugin, prm *check.Param, v value.Value) *ch
 	}
 	if f.Class == "UnexpectedReference" {
 		return check.Wrap("PluginTypeException", nil, f,
-			"Value %s for argument %s of plugin %s is a reference. To allow references, use `| Reference[...]` in your type annotation.",
-			value.Repr(v), prm.Name, p.Name)
+			"Value %s for argument %s of plugin %s %s a reference. To allow references, use `| Reference[...]` in your type annotation.",
+			value.Repr(v), prm.Name, p.Name, holds(v))
 	}
 	return check.Wrap("PluginTypeException", nil, f, "Value %s for argument %s of plugin %s has incompatible type. Expected type: %s",
 		value.Repr(v), prm.Name, p.Name, prm.Typ)
+}
+
+// holds says how a value has to do with a reference: it is one, or contains one.
+func holds(v value.Value) string {
+	if _, ok := v.(*value.Reference); ok {
+		return "is"
+	}
+	return "contains"
 }
 
 // invoke runs a plugin and says in the language's terms what went wrong.
@@ -266,10 +296,12 @@ func (m *machine) invoke(e *check.Call, args []value.Value, sc *scope, how strin
 	if v == nil {
 		v = value.Null{}
 	}
-	if _, ok := v.(*value.Reference); ok && p.Returns == check.Any {
-		return v, nil
-	}
 	if f := m.validate(p.Returns, v); f != nil {
+		if f.Class == "UnexpectedReference" {
+			return nil, check.Wrap("PluginTypeException", nil, f,
+				"Return value %s of plugin %s %s a reference. To allow references, use `| Reference[...]` in your type annotation.",
+				value.Repr(v), p.Name, holds(v))
+		}
 		return nil, check.Wrap("PluginTypeException", nil, f, "Return value %s of plugin %s has incompatible type. Expected type: %s",
 			value.Str(v), p.Name, p.Returns)
 	}
@@ -313,9 +345,10 @@ func (m *machine) pluginFault(e *check.Call, how string, err error) (value.Value
 		return nil, check.Wrap("WrappingRuntimeException", e.Where(), cause, "Exception %s %s", how, e.Name)
 	}
 	if pe, ok := errors.AsType[*value.PluginError](err); ok {
-		f := check.New("ExplicitPluginException", e.Where(), "PluginException %s %s\n%s", how, e.Name, pe.Message)
-		f.Imp = 60
-		return nil, f
+		if pe.Class == "" {
+			return nil, check.New("ExplicitPluginException", e.Where(), "PluginException %s %s\n%s", how, e.Name, pe.Message)
+		}
+		return nil, check.New(pe.Class, e.Where(), "Exception %s %s\n%s", how, e.Name, pe.Message)
 	}
 	if ce, ok := errors.AsType[*faultError](err); ok {
 		return nil, check.Wrap("WrappingRuntimeException", e.Where(), ce.f, "Exception %s %s", how, e.Name)

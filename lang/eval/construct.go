@@ -3,10 +3,12 @@ package eval
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/value"
 )
@@ -264,15 +266,56 @@ type pendingLookup struct {
 	slot int32
 }
 
-func (x *entityIndex) unmatched(e *check.Entity) []*check.Fault {
+func (m *machine) unmatched(e *check.Entity) []*check.Fault {
 	var out []*check.Fault
+	var known map[string]*Instance
+	x := &m.indexes[e.ID]
 	for _, w := range x.order {
 		for _, l := range w.lookups {
 			f := check.New("NotFoundException", l.e.Where(), "No match in index on type %s with key %s", e, w.text)
+			if known == nil {
+				known = m.keys(e)
+			}
+			if len(out) < maxFaults {
+				suggest(f, e, w.text, known)
+			}
 			out = append(out, f)
 		}
 	}
 	return out
+}
+
+// maxKeys bounds how many keys a lookup that found nothing is compared with.
+const maxKeys = 1000
+
+// keys lists the keys of an entity's instances, with one instance for each.
+func (m *machine) keys(e *check.Entity) map[string]*Instance {
+	known := map[string]*Instance{}
+	for _, i := range m.instances {
+		if !i.typ.IsA(e) {
+			continue
+		}
+		for _, ix := range e.Indexes {
+			if complete, f := m.instanceKey(i, ix); complete && f == nil && len(known) < maxKeys {
+				known[keyText(i, ix.Names)] = i
+			}
+		}
+	}
+	return known
+}
+
+// suggest adds to the fault of a lookup which of the known keys may have been meant.
+func suggest(f *check.Fault, e *check.Entity, key string, known map[string]*Instance) {
+	if len(known) == 0 {
+		f.Hint = "the model makes no instance of " + e.String()
+		return
+	}
+	near := diag.Closest(key, slices.Collect(maps.Keys(known)))
+	if near == "" {
+		return
+	}
+	f.Hint = "did you mean " + near + "?"
+	f.Note(known[near].place(), "the one with %s is made here", near)
 }
 
 // addToIndexes enters an instance in the indexes that are defined for an entity, and hands it to whoever looked for it as one of

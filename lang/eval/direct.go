@@ -207,7 +207,7 @@ func (m *machine) directCall(e *check.Call, vars *env) (value.Value, *check.Faul
 		if f != nil {
 			return nil, f
 		}
-		kwargs = append(kwargs, kwarg{e.Kwargs[i].Name, v})
+		kwargs = append(kwargs, kwarg{e.Kwargs[i].Name, v, e.Kwargs[i].X.Where()})
 	}
 	if len(e.Unpack) > 0 {
 		return nil, check.New("DirectExecuteException", e.Unpack[0].Where(), "The statement can not be executed in this context")
@@ -215,7 +215,7 @@ func (m *machine) directCall(e *check.Call, vars *env) (value.Value, *check.Faul
 	if e.Plugin == nil {
 		return m.cast(e, args, kwargs)
 	}
-	bound, unknown, f := m.bindArgs(e.Plugin, args, kwargs)
+	bound, unknown, f := m.bindArgs(e, args, kwargs)
 	if f != nil {
 		return nil, f
 	}

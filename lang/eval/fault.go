@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/value"
 )
@@ -30,24 +31,35 @@ type faults struct {
 }
 
 type faultKey struct {
-	class, place string
+	class     string
+	at, value diag.Range
 }
 
-func keyOf(f *check.Fault) faultKey { return faultKey{f.Class, f.At.String()} }
+func keyOf(f *check.Fault) faultKey {
+	at, value := f.Spot()
+	key := faultKey{class: f.Class, at: at.Range()}
+	if value != nil {
+		key.value = value.Range()
+	}
+	return key
+}
 
 // fail records the fault of a task, unless there is one of its class at the same place.
 func (m *machine) fail(f *check.Fault, t task) {
-	m.context(f, t)
-	m.faults.add(f, m.steps)
+	if m.faults.add(f, m.steps) {
+		m.context(f, t)
+	}
 	more := m.faults.more
 	m.faults.more = nil
 	for _, g := range more {
-		m.context(g, t)
-		m.faults.add(g, m.steps)
+		if m.faults.add(g, m.steps) {
+			m.context(g, t)
+		}
 	}
 }
 
-func (fs *faults) add(f *check.Fault, step int64) {
+// add reports whether the fault is a new one.
+func (fs *faults) add(f *check.Fault, step int64) bool {
 	if len(fs.list) == 0 {
 		fs.from = step
 		fs.again = map[faultKey]int{}
@@ -55,11 +67,13 @@ func (fs *faults) add(f *check.Fault, step int64) {
 	key := keyOf(f)
 	if slices.ContainsFunc(fs.list, func(g *check.Fault) bool { return keyOf(g) == key }) {
 		fs.again[key]++
-		return
+		return false
 	}
-	if len(fs.list) < maxFaults {
-		fs.list = append(fs.list, f)
+	if len(fs.list) == maxFaults {
+		return false
 	}
+	fs.list = append(fs.list, f)
+	return true
 }
 
 // report lists the faults, the first one first.
@@ -68,9 +82,9 @@ func (fs *faults) report() []*check.Fault {
 		switch n := fs.again[keyOf(f)]; n {
 		case 0:
 		case 1:
-			f.Note(f.At, "this fault came up here once more, in other circumstances")
+			f.Note(nil, "the same fault came up once more here")
 		default:
-			f.Note(f.At, "this fault came up here %d more times, in other circumstances", n)
+			f.Note(nil, "the same fault came up %d more times here", n)
 		}
 	}
 	return fs.list
@@ -94,6 +108,9 @@ func (m *machine) context(f *check.Fault, t task) {
 	}
 	m.loops(f, sc, inst, at)
 	for n := 0; inst != nil && n < maxMakers; n++ {
+		if inst.first == at {
+			break
+		}
 		if impl := inst.implementation(at); impl != nil {
 			f.Note(inst.first, "in the implementation %s of %s, which is made here", impl.Name, inst.typ)
 		} else if inst.first != f.At {

@@ -185,8 +185,9 @@ func (m *machine) run(ctx context.Context) ([]*check.Fault, error) {
 				return m.faults.report(), nil
 			}
 			if m.steps > limit {
-				return []*check.Fault{check.New("CompilerException", t.where(),
-					"Could not complete model, the limit of %d steps is reached: does it keep on making new instances?", m.maxSteps)}, nil
+				m.fail(check.New("CompilerException", t.where(),
+					"Could not complete model, the limit of %d steps is reached: does it keep on making new instances?", m.maxSteps), t)
+				return m.faults.report(), nil
 			}
 			if f := m.perform(t); f != nil {
 				m.fail(f, t)
@@ -325,7 +326,7 @@ func (m *machine) unpark(v *variable) {
 func (m *machine) finalise() []*check.Fault {
 	var fs []*check.Fault
 	for _, e := range m.prog.Entities {
-		fs = append(fs, m.indexes[e.ID].unmatched(e)...)
+		fs = append(fs, m.unmatched(e)...)
 		for _, a := range e.Own {
 			for _, an := range a.Annotations {
 				v := &m.annotations[an.ID]

@@ -92,54 +92,19 @@ func (q *inquiry) blockers(u *unit) (vars []*variable, keys []pendingKey) {
 	return vars, keys
 }
 
-// roots reports, for a variable without a value, whether it waits for others, and which of these wait for nothing.
-func (q *inquiry) roots(v *variable) (waits bool, roots []*variable, keys []pendingKey) {
-	seen := map[*variable]bool{v: true}
-	var visit func(v *variable)
-	visit = func(x *variable) {
-		us := q.setters[x]
-		if len(us) == 0 && x != v {
-			roots = append(roots, x)
-		}
-		for _, u := range us {
-			vs, ks := q.blockers(u)
-			keys = append(keys, ks...)
-			for _, w := range vs {
-				if !seen[w] {
-					seen[w] = true
-					visit(w)
-				}
-			}
-		}
-	}
-	visit(v)
-	return len(q.setters[v]) > 0, roots, keys
-}
-
 // missing are the faults of attributes without a value: those that are the cause of the others.
 func (q *inquiry) missing(vs []*variable) []*check.Fault {
-	unsets := make(map[*variable]*check.Fault, len(vs))
-	for _, v := range vs {
-		unsets[v] = unset(v.owner, v)
-	}
-	waiting := map[*variable][]*variable{}
+	told, waiting := q.consequences(vs)
 	var out []*check.Fault
 	for _, v := range vs {
-		waits, roots, keys := q.roots(v)
-		n := len(roots)
-		for _, r := range roots {
-			if unsets[r] != nil {
-				waiting[r] = append(waiting[r], v)
-			}
+		if told[v] {
+			continue
 		}
-		roots = slices.DeleteFunc(roots, func(r *variable) bool { return unsets[r] == nil })
-		if waits && (len(roots) > 0 && len(roots) == n || len(keys) > 0) {
-			continue // told with its cause
+		f := unset(v.owner, v)
+		out = append(out, f)
+		if len(out) > maxFaults {
+			continue // enough is explained
 		}
-		out = append(out, unsets[v])
-	}
-	for _, v := range vs {
-		f := unsets[v]
 		q.seen = map[*variable]bool{}
 		q.explain(f, v, 0)
 		for n, w := range waiting[v] {
@@ -153,6 +118,56 @@ func (q *inquiry) missing(vs []*variable) []*check.Fault {
 		}
 	}
 	return out
+}
+
+// consequences are those of the variables that have no value because of another one, or of a lookup that found nothing: told
+// holds them, waiting lists them by the variable that is the cause.
+func (q *inquiry) consequences(vs []*variable) (told map[*variable]bool, waiting map[*variable][]*variable) {
+	// behind lists the variables that wait for one.
+	behind := map[*variable][]*variable{}
+	told, waiting = map[*variable]bool{}, map[*variable][]*variable{}
+	cause := map[*variable]*variable{}
+	var queue []*variable
+	seen := make(map[*variable]bool, len(vs))
+	for _, v := range vs {
+		seen[v] = true
+		if len(q.setters[v]) == 0 {
+			cause[v] = v
+			queue = append(queue, v)
+		}
+	}
+	for todo := slices.Clone(vs); len(todo) > 0; {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, u := range q.setters[v] {
+			vars, keys := q.blockers(u)
+			if _, known := cause[v]; len(keys) > 0 && !known {
+				cause[v], told[v] = nil, true
+				queue = append(queue, v)
+			}
+			for _, w := range vars {
+				behind[w] = append(behind[w], v)
+				if !seen[w] {
+					seen[w] = true
+					todo = append(todo, w)
+				}
+			}
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		v := queue[0]
+		for _, w := range behind[v] {
+			if _, known := cause[w]; known {
+				continue
+			}
+			cause[w], told[w] = cause[v], true
+			queue = append(queue, w)
+			if r := cause[v]; r != nil && w.attr != nil {
+				waiting[r] = append(waiting[r], w)
+			}
+		}
+	}
+	return told, waiting
 }
 
 // describe names a variable for notes.

@@ -72,7 +72,28 @@ func referenceFits(t check.Type, r *value.Reference) *check.Fault {
 }
 
 func expected(t check.Type, v value.Value) *check.Fault {
-	return check.New("RuntimeException", nil, "Invalid value '%s', expected %s", value.Str(v), t)
+	f := check.New("RuntimeException", nil, "Invalid value '%s', expected %s", value.Str(v), t)
+	f.Hint = conversion(t, v)
+	return f
+}
+
+// conversion says how to make a value of a primitive type out of one of another; empty when that can not be done.
+func conversion(t check.Type, v value.Value) string {
+	switch t {
+	case check.Int, check.Float, check.Bool:
+		if s, ok := v.(value.String); ok {
+			if _, err := value.Cast(t.String(), s); err != nil {
+				return ""
+			}
+			return fmt.Sprintf("write it without quotes, or convert it: %s(%s)", t, value.Repr(v))
+		}
+	case check.String:
+		switch v.(type) {
+		case value.Int, value.Float, *value.BigInt:
+			return fmt.Sprintf("write it in quotes, or convert it: string(%s)", value.Repr(v))
+		}
+	}
+	return ""
 }
 
 // validate checks a value against a type. Unknown suits every type.
@@ -121,6 +142,11 @@ func (m *machine) validate(t check.Type, v value.Value) *check.Fault {
 			}
 		}
 		return check.New("TypingException", nil, "Invalid value '%s', expected %s", value.Str(v), t)
+	case *check.OrReference:
+		if _, ok := v.(*value.Reference); ok {
+			return m.validate(x.Ref, v)
+		}
+		return m.validate(x.Elem, v)
 	case *check.RefTo:
 		r, ok := v.(*value.Reference)
 		if !ok {
@@ -258,5 +284,36 @@ func (m *machine) checkTypedef(t *check.Typedef, v value.Value) *check.Fault {
 	}
 	f = check.New("RuntimeException", &t.At, "Invalid value %s, does not match constraint `%s`", value.Repr(v), t.Pretty)
 	f.FromType = true
+	if text, ok := v.(value.String); ok {
+		f.Hint = check.DidYouMean("", string(text), alternatives(t.Constraint))
+	}
 	return f
+}
+
+// alternatives are the texts that a constraint made of comparisons with self allows, such as self == "a" or self in ["b", "c"].
+func alternatives(x check.Expr) []string {
+	switch e := x.(type) {
+	case *check.Lazy:
+		if e.Or {
+			return append(alternatives(e.X), alternatives(e.Y)...)
+		}
+	case *check.Binary:
+		r, ok := e.X.(*check.Ref)
+		lit, constant := e.Y.(*check.Literal)
+		if !ok || !constant || r.Name != "self" || e.Op != check.Eq && e.Op != check.In {
+			return nil
+		}
+		var out []string
+		values := []value.Value{lit.Val}
+		if l, ok := lit.Val.(*value.List); ok {
+			values = l.Items
+		}
+		for _, v := range values {
+			if s, ok := v.(value.String); ok {
+				out = append(out, string(s))
+			}
+		}
+		return out
+	}
+	return nil
 }

@@ -161,8 +161,10 @@ func (v *variable) get() (value.Value, *check.Fault) {
 		return &v.many.list, nil
 	case maybeVar:
 		if v.val == nil {
-			return nil, check.New("OptionalValueException", nil, "Optional variable accessed that has no value (attribute `%s` of `%s`)",
-				v.attr, value.Str(v.owner))
+			f := check.New("OptionalValueException", nil, "Optional variable accessed that has no value (attribute `%s` of `%s`)",
+				v.attr, value.Str(v.owner)).Note(&v.attr.At, "the relation is optional")
+			f.Hint = "ask first whether `" + v.attr.Name + "` is defined"
+			return nil, f
 		}
 	}
 	return v.val, nil

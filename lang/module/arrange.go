@@ -25,14 +25,15 @@ func (l *loader) arrange() {
 	}
 	var stack []pending
 	done := map[string]bool{}
-	add := func(u *unit) {
+	add := func(u *unit, by *importer) {
 		done[u.namespace] = true
+		u.by = by
 		l.include(u)
 		for _, i := range l.imports(u) {
 			stack = append(stack, pending{i, u})
 		}
 	}
-	add(main)
+	add(main, nil)
 	for len(stack) > 0 {
 		p := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -52,7 +53,7 @@ func (l *loader) arrange() {
 				l.missing(p.from, p.imported, u)
 				break
 			}
-			add(u)
+			add(u, &importer{p.from, p.stmt})
 		}
 		done[p.namespace] = true
 	}
@@ -75,7 +76,34 @@ func (l *loader) include(u *unit) {
 	}
 	u.module.Files = append(u.module.Files, f)
 	l.prog.spaces[u.namespace] = f
-	l.diags = append(l.diags, u.diags...)
+	for _, d := range u.diags {
+		if d.Severity == diag.Error {
+			d = u.chain(d)
+		}
+		l.diags.Add(d)
+	}
+}
+
+// importer is the statement that brought a unit into the program: the first one that was followed. It is nil for the automatic
+// import of std.
+type importer struct {
+	unit *unit
+	stmt *syntax.Import
+}
+
+// maxChain bounds how many imports are listed that led to a file.
+const maxChain = 8
+
+// chain adds to a diagnostic about a unit the imports that led to it, the closest first.
+func (u *unit) chain(d diag.Diagnostic) diag.Diagnostic {
+	for range maxChain {
+		if u.by == nil || u.by.stmt == nil {
+			break
+		}
+		d = d.WithRelated(u.by.unit.tree.Range(u.by.stmt.Span()), "%s is imported here", u.namespace)
+		u = u.by.unit
+	}
+	return d
 }
 
 // missing reports an import of what can not be loaded.
@@ -95,5 +123,5 @@ func (l *loader) missing(from *unit, imp imported, u *unit) {
 		d = d.WithRelated(r, "%s", msg)
 	}
 	d.Hint = u.fault.hint
-	l.diags.Add(d)
+	l.diags.Add(from.chain(d))
 }

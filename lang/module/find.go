@@ -78,9 +78,8 @@ func (l *loader) search(name string) found {
 		return found{module: &Module{Name: name, Layout: LayoutBuiltin, Root: root, Dir: "{" + name + "}"}}
 	}
 	c := &cause{
-		messages: []string{"Could not find module " + name + ". Please make sure to add any module v2 requirements with " +
-			"`inmanta module add --v2` and to install all the project's dependencies with `inmanta project install`."},
-		hint: "put the module into a directory of the modulepath",
+		messages: []string{"Could not find module " + name + ": it is neither installed nor in a directory of the modulepath"},
+		hint:     "put the module into a directory of the modulepath",
 	}
 	if l.manifest != nil && len(l.manifest.ModulePath) > 0 {
 		c.hint += " (" + strings.Join(l.manifest.ModulePath, ", ") + ")"

@@ -115,6 +115,7 @@ type unit struct {
 	diags     diag.List
 	fault     *cause // why there is no source
 	file      *File
+	by        *importer // who brought it into the program; nil for the main file
 }
 
 // discover reads and parses everything that imports lead to, in waves: all files that the last wave imports make up the next.

@@ -145,13 +145,13 @@ func TestLoadFaults(t *testing.T) {
 		name:    "no such module",
 		files:   tree("project.yml", manifest, "main.cf", "\nimport nope", "libs/nopf/module.yml", v1("nopf")),
 		want:    "main.cf:2:1: error: Failed to load module nope [ModuleLoadingException]",
-		related: []string{"Could not find module nope. Please make sure"},
+		related: []string{"Could not find module nope: it is neither installed nor"},
 		hint:    "did you mean nopf?",
 	}, {
 		name:    "no such module and none like it",
 		files:   tree("project.yml", manifest, "main.cf", "import nope"),
 		want:    "main.cf:1:1: error: Failed to load module nope [ModuleLoadingException]",
-		related: []string{"Could not find module nope."},
+		related: []string{"Could not find module nope"},
 		hint:    "put the module into a directory of the modulepath (libs, more)",
 	}, {
 		name:    "no such namespace",
@@ -187,7 +187,7 @@ func TestLoadFaults(t *testing.T) {
 		files:   tree("project.yml", manifest, "main.cf", ""),
 		opts:    module.Options{Builtin: map[string]fs.FS{"other": tree()}},
 		want:    "main.cf:1: error: Failed to load module std [ModuleLoadingException]",
-		related: []string{"Could not find module std."},
+		related: []string{"Could not find module std"},
 	}, {
 		name:  "an error in a module",
 		files: tree("project.yml", manifest, "main.cf", "import a", "libs/a/module.yml", v1("a"), "libs/a/model/_init.cf", "x = )"),

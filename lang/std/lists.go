@@ -18,13 +18,13 @@ func listPlugins() []*value.Plugin {
 		plugin("item", "list", item, arg("objects", "list"), arg("index", "int")),
 		plugin("key_sort", "list", keySort, arg("items", "list"), arg("key", "any")),
 		plugin("sequence", "list", sequence, arg("i", "int"), opt("start", "int", value.Int(0))),
-		plugin("at", "any", at, arg("objects", "any[]"), arg("index", "int")),
-		plugin("attr", "any", func(_ value.Context, a []value.Value) (value.Value, error) {
+		plugin("at", anyOrReference, at, arg("objects", "("+anyOrReference+")[]"), arg("index", "int")),
+		plugin("attr", anyOrReference, func(_ value.Context, a []value.Value) (value.Value, error) {
 			return attribute(a[0], text(a[1]))
 		}, arg("obj", "any"), arg("attr", "string")),
 		plugin("count", "int", func(_ value.Context, a []value.Value) (value.Value, error) {
 			return value.Int(len(items(a[0]))), nil
-		}, arg("item_list", "any[]")),
+		}, arg("item_list", "("+anyOrReference+")[]")),
 		plugin("len", "int", func(_ value.Context, a []value.Value) (value.Value, error) {
 			for _, v := range items(a[0]) {
 				if u, ok := v.(*value.Unknown); ok {
@@ -32,7 +32,7 @@ func listPlugins() []*value.Plugin {
 				}
 			}
 			return value.Int(len(items(a[0]))), nil
-		}, arg("item_list", "any[]")),
+		}, arg("item_list", "("+anyOrReference+")[]")),
 		plugin("unique", "bool", unique, arg("item_list", "list")),
 		plugin("flatten", "list", flatten, arg("item_list", "list")),
 		deprecated(plugin("filter", "list", filter, arg("values", "list"), arg("not_item", "std::Entity")), "using a list comprehension"),
@@ -219,7 +219,7 @@ func sequence(_ value.Context, a []value.Value) (value.Value, error) {
 		return nil, err
 	}
 	if n > maxSequence {
-		return nil, fmt.Errorf("a sequence of %d numbers is too long: at most %d are possible", n, maxSequence)
+		return nil, tooLarge("a sequence of %d numbers is too long: at most %d are possible", n, maxSequence)
 	}
 	list := &value.List{Items: make([]value.Value, 0, max(n, 0))}
 	for i := range n {

@@ -9,15 +9,15 @@ import (
 
 func modelPlugins() []*value.Plugin {
 	getattr := func(name string) *value.Plugin {
-		p := plugin(name, "any", getAttribute, arg("entity", "std::Entity"), arg("attribute_name", "string"),
-			opt("default_value", "any", value.Null{}), opt("no_unknown", "bool", value.Bool(true)))
+		p := plugin(name, anyOrReference, getAttribute, arg("entity", "std::Entity"), arg("attribute_name", "string"),
+			opt("default_value", anyOrReference, value.Null{}), opt("no_unknown", "bool", value.Bool(true)))
 		p.AllowUnknown = true
 		return p
 	}
 	isUnknown := plugin("is_unknown", "bool", func(_ value.Context, a []value.Value) (value.Value, error) {
 		_, ok := a[0].(*value.Unknown)
 		return value.Bool(ok), nil
-	}, arg("value", "any"))
+	}, arg("value", anyOrReference))
 	isUnknown.AllowUnknown = true
 	return []*value.Plugin{
 		getattr("getattr"),

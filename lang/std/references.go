@@ -2,23 +2,22 @@ package std
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/intendant/intendant/lang/value"
 )
 
+// anyOrReference is the type of what plugins hand on without a look into it.
+const anyOrReference = "any | Reference[any]"
+
 func referencePlugins() []*value.Plugin {
 	return []*value.Plugin{
-		plugin("create_environment_reference", "any", func(_ value.Context, a []value.Value) (value.Value, error) {
-			if err := textOrReference("name", a[0]); err != nil {
-				return nil, err
-			}
+		plugin("create_environment_reference", "Reference[string]", func(_ value.Context, a []value.Value) (value.Value, error) {
 			return reference("std::Environment", "string", "name", a[0]), nil
-		}, arg("name", "any")),
-		plugin("create_int_reference", "any", func(_ value.Context, a []value.Value) (value.Value, error) {
+		}, arg("name", "string | Reference[string]")),
+		plugin("create_int_reference", "Reference[int]", func(_ value.Context, a []value.Value) (value.Value, error) {
 			return reference("std::IntReference", "int", "value", a[0]), nil
-		}, arg("value", "any")),
-		plugin("create_fact_reference", "any", factReference, arg("resource", "std::Resource"), arg("fact_name", "string")),
+		}, arg("value", anyOrReference)),
+		plugin("create_fact_reference", "Reference[string]", factReference, arg("resource", "std::Resource"), arg("fact_name", "string")),
 	}
 }
 
@@ -31,18 +30,6 @@ func reference(class, model string, args ...any) *value.Reference {
 		r.Args.Set(name, v)
 	}
 	return r
-}
-
-func textOrReference(name string, v value.Value) error {
-	switch x := v.(type) {
-	case value.String:
-		return nil
-	case *value.Reference:
-		if x.Model == "string" || x.Model == "" || x.Model == "any" {
-			return nil
-		}
-	}
-	return &value.PluginError{Message: fmt.Sprintf("Value %s for argument %s has incompatible type. Expected type: Reference[string] | string", value.Repr(v), name), Class: "PluginTypeException"}
 }
 
 func factReference(c value.Context, a []value.Value) (value.Value, error) {

@@ -350,7 +350,6 @@ func TestPluginFaults(t *testing.T) {
 		{"generate_password", []any{`"a=b"`}, "cannot contain ="},
 		{"file", []any{`"web/none"`}, "does not exist"},
 		{"source", []any{`"web/none"`}, "does not exist"},
-		{"create_environment_reference", []any{`1`}, "incompatible type"},
 		{"format", []any{`"{"`}, "Single '{' encountered in format string"},
 		{"format", []any{`"}"`}, "Single '}' encountered in format string"},
 		{"format", []any{`"{x"`}, "expected '}' before end of string"},

@@ -22,15 +22,15 @@ func textPlugins() []*value.Plugin {
 		onText("upper", value.Upper),
 		onText("lower", value.Lower),
 		plugin("replace", "string", func(_ value.Context, a []value.Value) (value.Value, error) {
-			return value.String(strings.ReplaceAll(text(a[0]), text(a[1]), text(a[2]))), nil
+			return replace(text(a[0]), text(a[1]), text(a[2]))
 		}, arg("string", "string"), arg("old", "string"), arg("new", "string")),
 		plugin("limit", "string", limit, arg("string", "string"), arg("length", "int")),
 		plugin("split", "list", split, arg("string_list", "string"), arg("delim", "string")),
 		plugin("length", "int", func(_ value.Context, a []value.Value) (value.Value, error) {
 			return value.Int(utf8.RuneCountInString(text(a[0]))), nil
 		}, arg("value", "string")),
-		plugin("print", "any", printMessage, arg("message", "any")),
-		plugin("printf", "any", printMessage, arg("message", "any")),
+		plugin("print", "any", printMessage, arg("message", anyOrReference)),
+		plugin("printf", "any", printMessage, arg("message", anyOrReference)),
 		plugin("format", "string", format, arg("__string", "string"),
 			value.Param{Name: "args", Type: "any", Kind: value.VarPositional}, value.Param{Name: "kwargs", Type: "any", Kind: value.VarKeyword}),
 		plugin("hostname", "string", func(_ value.Context, a []value.Value) (value.Value, error) {
@@ -194,4 +194,19 @@ func element(v value.Value, key string) (value.Value, error) {
 		return x.Items[index], nil
 	}
 	return nil, fmt.Errorf("'%s' object is not subscriptable", value.TypeName(v))
+}
+
+// maxText bounds the texts that plugins make, in bytes.
+const maxText = 64 << 20
+
+func replace(s, old, to string) (value.Value, error) {
+	if n := strings.Count(s, old); n > 0 && len(to) > len(old) && n > (maxText-len(s))/(len(to)-len(old)) {
+		return nil, tooLarge("the text would be longer than %d bytes", maxText)
+	}
+	return value.String(strings.ReplaceAll(s, old, to)), nil
+}
+
+// tooLarge is the fault of a plugin whose result would use up the memory.
+func tooLarge(format string, args ...any) error {
+	return &value.PluginError{Message: fmt.Sprintf(format, args...), Class: "CompilerException"}
 }
