@@ -58,7 +58,7 @@ type host struct {
 	order     []*ResourceType
 	uses      map[string]InputUse
 	unknowns  []model.UnknownParameter
-	awaited   map[model.UnknownParameter]*value.Unknown
+	awaited   map[model.UnknownParameter]bool
 	files     map[string][]byte
 }
 
@@ -67,7 +67,7 @@ var _ eval.Host = (*host)(nil)
 func newHost(c *compilation, ext Extension) *host {
 	h := &host{
 		c: c, stdout: c.opts.Stdout, plugins: ext.Plugins, builtin: map[*value.Plugin]bool{}, byName: map[string]*value.Plugin{},
-		resources: map[string]*ResourceType{}, uses: map[string]InputUse{}, awaited: map[model.UnknownParameter]*value.Unknown{},
+		resources: map[string]*ResourceType{}, uses: map[string]InputUse{}, awaited: map[model.UnknownParameter]bool{},
 		files: map[string][]byte{},
 	}
 	if h.stdout == nil {
@@ -190,16 +190,15 @@ func (h *host) input(kind value.InputKind, name string) (v string, ok bool) {
 	return v, ok
 }
 
-// Await records that the compile needs an input that is not there yet. Asked for again, it gives the same Unknown.
+// Await records that the compile needs an input that is not there yet. Each call gives an Unknown of its own, as the language has
+// it: two of them are different values even if they await the same.
 func (h *host) Await(kind value.InputKind, name, resource string) *value.Unknown {
 	p := model.UnknownParameter{Name: name, Resource: resource, Source: string(kind)}
-	if u, ok := h.awaited[p]; ok {
-		return u
+	if !h.awaited[p] {
+		h.awaited[p] = true
+		h.unknowns = append(h.unknowns, p)
 	}
-	u := &value.Unknown{Source: name}
-	h.awaited[p] = u
-	h.unknowns = append(h.unknowns, p)
-	return u
+	return &value.Unknown{Source: name}
 }
 
 func (h *host) AddFile(content []byte) string {

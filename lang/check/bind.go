@@ -631,12 +631,6 @@ func (b *binder) unpacked(args []syntax.Arg, scope *Scope, l *layout) ([]*Unpack
 func (b *binder) call(e *syntax.Call, scope *Scope, l *layout) (Expr, *Fault) {
 	out := &Call{node: b.nodeOf(e), Name: e.Func.Text, Scope: scope}
 	at := &out.At
-	for i, a := range e.Args {
-		if a.Name.Valid() && argument(e.Args[:i], a.Name.Text) >= 0 {
-			return nil, New("RuntimeException", at, "Keyword argument %s repeated in function call %s()", a.Name.Text, e.Func.Text).
-				On(b.at(a.Name.Place()))
-		}
-	}
 	inner := &layout{}
 	var f *Fault
 	if out.Args, out.Kwargs, out.Unpack, f = b.args(e.Args, scope, inner); f != nil {

@@ -11,12 +11,8 @@ import (
 func (b *binder) construct(e *syntax.Construct, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
 	out := &Construct{node: b.nodeOf(e), Name: e.Type.Text}
 	unpacks := false
-	for i, a := range e.Args {
+	for _, a := range e.Args {
 		unpacks = unpacks || a.Unpack.Valid()
-		if a.Name.Valid() && argument(e.Args[:i], a.Name.Text) >= 0 {
-			return nil, New("RuntimeException", &out.At, "The attribute %s in the constructor call of %s is already set.", a.Name.Text, e.Type.Text).
-				On(b.at(a.Name.Place()))
-		}
 	}
 	typ, f := b.constructedType(e, out, left)
 	if f != nil {

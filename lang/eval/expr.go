@@ -254,11 +254,33 @@ func formatFault(at *check.Loc, err error, name string) *check.Fault {
 	return check.New("RuntimeException", at, "%s", err.Error())
 }
 
+// anyUnknown reports whether a field is unknown, up to one that has no name: the text is unknown then, and a field that can not be
+// formatted goes unnoticed.
+func (m *machine) anyUnknown(u *unit, parts []check.FPart) bool {
+	for i := range parts {
+		p := &parts[i]
+		if p.Positional {
+			return false
+		}
+		if p.Ref == nil {
+			continue
+		}
+		v, f := m.eval(u, p.Ref)
+		if _, unknown := v.(*value.Unknown); f == nil && unknown || m.anyUnknown(u, p.Spec) {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *machine) evalParts(u *unit, e *check.FFormat, parts []check.FPart) (text string, unknown bool, f *check.Fault) {
 	var b strings.Builder
 	for i := range parts {
 		p := &parts[i]
 		if p.Positional {
+			if unknown {
+				return "", true, nil
+			}
 			return "", false, check.New("RuntimeException", e.Where(),
 				"f-strings do not support positional substitutions via '{}', use variable or attribute keys instead")
 		}
@@ -276,6 +298,9 @@ func (m *machine) evalParts(u *unit, e *check.FFormat, parts []check.FPart) (tex
 		}
 		s, un2, err := value.FormatField(v, p.Conversion, spec)
 		if err != nil {
+			if unknown || un || m.anyUnknown(u, parts[i+1:]) {
+				return "", true, nil
+			}
 			return "", false, formatFault(e.Where(), err, refText(p.Ref))
 		}
 		unknown = unknown || un || un2

@@ -37,6 +37,10 @@ func (l *loader) arrange() {
 	for len(stack) > 0 {
 		p := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
+		if p.namespace == Main {
+			l.missing(p.from, p.imported, &unit{fault: &cause{messages: []string{"the main file is not a module; nothing can import it"}}})
+			continue
+		}
 		if done[p.namespace] {
 			continue
 		}

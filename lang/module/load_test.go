@@ -148,6 +148,11 @@ func TestLoadFaults(t *testing.T) {
 		related: []string{"Could not find module nope: it is neither installed nor"},
 		hint:    "did you mean nopf?",
 	}, {
+		name:    "the main file as a module",
+		files:   tree("project.yml", manifest, "main.cf", "import __config__"),
+		want:    "main.cf:1:1: error: Failed to load module __config__ [ModuleLoadingException]",
+		related: []string{"the main file is not a module"},
+	}, {
 		name:    "no such module and none like it",
 		files:   tree("project.yml", manifest, "main.cf", "import nope"),
 		want:    "main.cf:1:1: error: Failed to load module nope [ModuleLoadingException]",

@@ -41,8 +41,14 @@ func listPlugins() []*value.Plugin {
 			return keysOf(a[0]), nil
 		}, arg("dct", "dict")),
 		deprecated(plugin("contains", "bool", func(_ value.Context, a []value.Value) (value.Value, error) {
-			_, ok := dictOf(a[0]).Get(text(a[1]))
-			return value.Bool(ok), nil
+			v, ok := dictOf(a[0]).Get(text(a[1]))
+			if !ok {
+				return value.Bool(false), nil
+			}
+			if _, err := known(v); err != nil {
+				return nil, err
+			}
+			return value.Bool(true), nil
 		}, arg("dct", "dict"), arg("key", "string")), "the `<key> in <dict>` construct"),
 		plugin("inlineif", "any", func(_ value.Context, a []value.Value) (value.Value, error) {
 			if value.Truth(a[0]) {
@@ -58,11 +64,11 @@ func listPlugins() []*value.Plugin {
 
 func selectAttribute(_ value.Context, a []value.Value) (value.Value, error) {
 	list := &value.List{}
-	objects, err := knownItems(a[0])
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range objects {
+	for _, o := range items(a[0]) {
+		o, err := known(o)
+		if err != nil {
+			return nil, err
+		}
 		v, err := attribute(o, text(a[1]))
 		if err != nil {
 			return nil, err
@@ -76,12 +82,12 @@ func selectAttribute(_ value.Context, a []value.Value) (value.Value, error) {
 }
 
 func item(_ value.Context, a []value.Value) (value.Value, error) {
-	objects, err := knownItems(a[0])
-	if err != nil {
-		return nil, err
-	}
 	list := &value.List{}
-	for _, o := range objects {
+	for _, o := range items(a[0]) {
+		o, err := known(o)
+		if err != nil {
+			return nil, err
+		}
 		v, err := at(nil, []value.Value{o, a[1]})
 		if err != nil {
 			return nil, err
@@ -229,12 +235,12 @@ func sequence(_ value.Context, a []value.Value) (value.Value, error) {
 }
 
 func unique(_ value.Context, a []value.Value) (value.Value, error) {
-	objects, err := knownItems(a[0])
-	if err != nil {
-		return nil, err
-	}
-	seen := make(map[string]bool, len(objects))
-	for _, o := range objects {
+	seen := make(map[string]bool, len(items(a[0])))
+	for _, o := range items(a[0]) {
+		o, err := known(o)
+		if err != nil {
+			return nil, err
+		}
 		switch o.(type) {
 		case *value.List, *value.Dict:
 			return nil, fmt.Errorf("unhashable type: '%s'", value.TypeName(o))
@@ -260,12 +266,12 @@ func identity(v value.Value) string {
 }
 
 func flatten(_ value.Context, a []value.Value) (value.Value, error) {
-	objects, err := knownItems(a[0])
-	if err != nil {
-		return nil, err
-	}
 	list := &value.List{}
-	for _, o := range objects {
+	for _, o := range items(a[0]) {
+		o, err := known(o)
+		if err != nil {
+			return nil, err
+		}
 		switch x := o.(type) {
 		case *value.List:
 			inner, err := knownItems(x)

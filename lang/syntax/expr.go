@@ -250,7 +250,30 @@ func (p *parser) construct(q QName) Expr {
 	p.next()
 	e.Args = p.keywords(nil, tRparen)
 	e.EndPos = p.prevEnd()
+	if a := repeated(e.Args); a != nil {
+		p.report("RuntimeException", p.sameLine(e.Place(), a.Name), "The attribute %s in the constructor call of %s is already set.", a.Name.Text, q.Text)
+	}
 	return e
+}
+
+// sameLine is the place of a name if that is on the line on which the language reports a fault, else the place that it prescribes.
+func (p *parser) sameLine(at Place, n Name) Span {
+	if p.file.Line(n.Pos) == p.file.Line(at.Start) {
+		return n.Span()
+	}
+	return at.Span
+}
+
+// repeated is the first argument whose name an earlier one has; nil when there is none.
+func repeated(args []Arg) *Arg {
+	for i := range args {
+		for j := range args[:i] {
+			if args[i].Name.Valid() && args[i].Name.Text == args[j].Name.Text {
+				return &args[i]
+			}
+		}
+	}
+	return nil
 }
 
 // keywords reads name = value and **value up to the closing token, and that. Arguments that have been read already go first.
@@ -295,6 +318,9 @@ func (p *parser) call(q QName) Expr {
 	e.Func, e.Lparen = q, p.pos()
 	e.Args = p.arguments()
 	e.EndPos = p.prevEnd()
+	if a := repeated(e.Args); a != nil {
+		p.report("RuntimeException", p.sameLine(e.Place(), a.Name), "Keyword argument %s repeated in function call %s()", a.Name.Text, q.Text)
+	}
 	return e
 }
 
@@ -416,12 +442,11 @@ func (p *parser) key() *Literal {
 // manyKeys is the size from which a map finds doubled keys faster than comparing each with each.
 const manyKeys = 12
 
-// checkKeys complains about keys that occur twice. The reference reads entries from the last to the first and locates the
-// fault at the later one.
+// checkKeys complains about keys that occur twice, at the later one.
 func (p *parser) checkKeys(entries []DictEntry) {
 	if len(entries) < manyKeys {
-		for i := len(entries) - 2; i >= 0; i-- {
-			for j := i + 1; j < len(entries); j++ {
+		for j := range entries {
+			for i := range entries[:j] {
 				if entries[i].Key.Value == entries[j].Key.Value {
 					p.duplicate(entries[i].Key, entries[j].Key)
 					break
@@ -430,13 +455,14 @@ func (p *parser) checkKeys(entries []DictEntry) {
 		}
 		return
 	}
-	later := make(map[value.Value]*Literal, len(entries))
-	for i := len(entries) - 1; i >= 0; i-- {
+	first := make(map[value.Value]*Literal, len(entries))
+	for i := range entries {
 		key := entries[i].Key
-		if dup, ok := later[key.Value]; ok {
-			p.duplicate(key, dup)
+		if old, ok := first[key.Value]; ok {
+			p.duplicate(old, key)
+			continue
 		}
-		later[key.Value] = key
+		first[key.Value] = key
 	}
 }
 

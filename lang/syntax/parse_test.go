@@ -416,7 +416,7 @@ func TestPlaces(t *testing.T) {
 		{"entity\n A: end", "main.cf:2:2"},
 		{"implementation\n i for A: end", "main.cf:2:2"},
 		{"implement\n A using b", "main.cf:2:2"},
-		{"typedef\n t as x matching y", "main.cf:2:2"},
+		{"typedef\n t as x matching self", "main.cf:2:2"},
 		{"A.b [1]\n--\nB", "main.cf:2"},
 		{"A.b [1]\nc B", "main.cf:1"},
 		{"index\nA(b)", "main.cf:1"},

@@ -309,10 +309,33 @@ func (p *parser) typedef() Stmt {
 	} else {
 		p.expect(tMatching)
 		s.Constraint = p.expr()
+		if !mentions(s.Constraint, "self") && !mentions(s.Constraint, s.Name.Text) {
+			p.report("TypingException", s.Name.Span(), "typedef expressions should reference the self variable")
+		}
 	}
 	s.Doc = p.optionalDoc()
 	s.EndPos = p.prevEnd()
 	return s
+}
+
+// mentions reports whether an expression refers to a variable, other than to a loop variable of that name.
+func mentions(x Expr, name string) bool {
+	found := false
+	Walk(x, func(n Node) bool {
+		switch e := n.(type) {
+		case *VarRef:
+			found = found || e.Name.Text == name
+		case *ListComp:
+			for _, f := range e.Fors {
+				found = found || mentions(f.Iter, name)
+				if f.Var.Text == name {
+					return false
+				}
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // defaultConstructor reads typedef Name as Entity(...), which the language no longer has.
@@ -490,14 +513,16 @@ func (p *parser) multiplicity(e *RelationEnd) {
 	p.expect(tRbrack)
 }
 
-// bound reads a bound of a multiplicity. Larger ones than any machine could hold are as good as the largest.
+// bound reads a bound of a multiplicity. Larger ones than any machine could hold are as good as the largest, and negative ones,
+// which the language has, as good as none at all.
 func (p *parser) bound() int {
+	text := p.textOf(p.tok)
 	n := 0
-	for _, c := range p.textOf(p.tok) {
-		if c == '-' {
-			p.fail("ParserException", p.spanOf(p.tok), "Syntax error: a multiplicity can not be negative")
-		}
+	for _, c := range strings.TrimPrefix(text, "-") {
 		n = min(n*10+int(c-'0'), math.MaxInt32)
+	}
+	if text[0] == '-' {
+		n = 0
 	}
 	p.next()
 	return n
