@@ -2,8 +2,6 @@ package agents
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -255,28 +253,9 @@ func execute(ctx context.Context, cfg sdk.ContextConfig, registry *sdk.Registry,
 	cfg.ReportOnly = err == nil && resource.ReportOnly()
 	c := sdk.NewContext(ctx, cfg)
 	if err == nil {
-		err = call(c, resource, registry)
+		err = registry.Run(c, resource)
 	}
 	return c.Result(err, started, cfg.Now())
-}
-
-func call(c *sdk.Context, r *sdk.Resource, registry *sdk.Registry) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.Log(model.LevelDebug, string(debug.Stack()), nil)
-			err = sdk.Coded(sdk.CodePanic, fmt.Errorf("the handler panicked: %v", p))
-		}
-	}()
-	e, err := registry.Find(c, c.Task())
-	if err != nil {
-		return err
-	}
-	if _, own := e.(sdk.ReferenceExecutor); !own {
-		if r, err = registry.WithReferences(c, r); err != nil {
-			return err
-		}
-	}
-	return e.Execute(c, r)
 }
 
 // expire gives waiting tasks back for which it has become too late.

@@ -120,6 +120,13 @@ func (c *Context) SetOutcome(o model.Outcome) {
 	c.outcome = o
 }
 
+// Outcome returns what SetOutcome was last told; empty when it was not called.
+func (c *Context) Outcome() model.Outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.outcome
+}
+
 // AddChange adds one attribute to the difference that the run reports.
 func (c *Context) AddChange(attribute string, current, desired any) {
 	c.AddDiff(model.Diff{attribute: change(current, desired)})

@@ -239,7 +239,7 @@ func newChild(cfg Autostart, env model.EnvironmentID, credentials Credentials, l
 		cfg.Args = []string{"agent"}
 	}
 	if cfg.Env == nil {
-		cfg.Env = childEnvironment(os.Environ())
+		cfg.Env = ChildEnvironment(os.Environ())
 	}
 	if cfg.MinBackoff <= 0 {
 		cfg.MinBackoff = DefaultMinBackoff
@@ -256,8 +256,8 @@ func newChild(cfg Autostart, env model.EnvironmentID, credentials Credentials, l
 	}, nil
 }
 
-// childEnvironment leaves out the variables that configure the server, since some hold secrets.
-func childEnvironment(env []string) []string {
+// ChildEnvironment leaves out the variables that configure the server, since some hold secrets.
+func ChildEnvironment(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		return strings.HasPrefix(v, "INTENDANT_") || strings.HasPrefix(v, "INMANTA_") || strings.HasPrefix(v, "PG")
 	})

@@ -24,6 +24,7 @@ import (
 	"github.com/intendant/intendant/agents"
 	"github.com/intendant/intendant/agents/builtin"
 	"github.com/intendant/intendant/agents/hub"
+	"github.com/intendant/intendant/agents/programs"
 	"github.com/intendant/intendant/agents/wire"
 	"github.com/intendant/intendant/config"
 	"github.com/intendant/intendant/model"
@@ -102,11 +103,28 @@ func runAgent(ctx context.Context, g *globals, f *agentFlags, stdin io.Reader) e
 	if err := builtin.Register(cfg.Registry, builtin.Config{}); err != nil {
 		return err
 	}
+	external, err := handlerPrograms(ctx, c, cfg)
+	if err != nil {
+		return err
+	}
+	defer external.Close()
 	a, err := agents.New(cfg)
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
 	return a.Run(ctx)
+}
+
+// handlerPrograms starts the handler programs of the settings.
+func handlerPrograms(ctx context.Context, c *config.Config, cfg agents.Config) (*programs.Programs, error) {
+	p, err := programs.Register(ctx, cfg.Registry, programs.Config{
+		Paths: filepath.SplitList(c.String("agent", "handler-programs")), Dir: filepath.Join(cfg.StateDir, "programs"),
+		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8"}, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, &exitError{code: exitUsage, err: fmt.Errorf("the setting handler-programs in [agent]: %w", err)}
+	}
+	return p, nil
 }
 
 // agentConfig makes the agent's configuration, but for token and handlers, of settings and flags.

@@ -51,6 +51,7 @@ func options() []config.Option {
 		{Section: "agent", Name: "task-timeout", Default: "600", Check: config.CheckDuration, Doc: "Longest time for one task unless its resource says otherwise."},
 		{Section: "agent", Name: "prefetch", Default: "32", Check: config.CheckInt, Doc: "How many resources the server hands to an agent ahead; the agent still works on as many at once as its parallelism says."},
 		{Section: "agent", Name: "parallelism", Default: "1", Check: config.CheckInt, Doc: "How many resources of one agent are worked on at once."},
+		{Section: "agent", Name: "handler-programs", Doc: "Programs with handlers in Go or another language, and directories of such, separated by colons; see the guide on handlers."},
 
 		{Section: "logging", Name: "level", Default: "info", Check: checkLevel, Doc: "debug, info, warn or error."},
 		{Section: "logging", Name: "format", Default: "auto", Check: checkFormat, Doc: "text, json, or auto: text on a terminal, json elsewhere."},

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -202,7 +203,8 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 			URL:             scheme + "://" + net.JoinHostPort(local, c.String("server", "bind-port")),
 			StateDir:        filepath.Join(stateDir, "agents"),
 			Names:           autostartNames(st),
-			Args:            []string{"agent", "--parallelism", c.String("agent", "parallelism")},
+			Args:            []string{"agent"},
+			Env:             append(hub.ChildEnvironment(os.Environ()), agentVariables(c)...),
 			CertificateFile: c.String("server", "ssl-cert-file"),
 		},
 		RepairInterval: func(ctx context.Context, env model.EnvironmentID) (string, error) {
@@ -326,6 +328,19 @@ func (p *parts) housekeep(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// agentVariables are the agents' settings as variables of the environment: the server's own agent processes are to have them
+// wherever the server has them from. The directory of an agent's state is not among them: each process has its own.
+func agentVariables(c *config.Config) []string {
+	var out []string
+	for _, o := range options() {
+		if o.Section == "agent" && o.Name != "state-dir" {
+			name := strings.ToUpper(strings.ReplaceAll(o.Name, "-", "_"))
+			out = append(out, "INTENDANT_AGENT_"+name+"="+c.String(o.Section, o.Name))
+		}
+	}
+	return out
 }
 
 // autostartNames lets the server's own process host the agents of environments whose setting says so.
