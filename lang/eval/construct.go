@@ -82,7 +82,7 @@ func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fa
 			continue
 		}
 		if target := i.variable(a.Attr); a.Constant && target.kind == plainVar {
-			m.runq.push(task{inst: i, from: e, arg: k})
+			m.runq.push(task{kind: runConstant, inst: i, x: e, arg: int32(k)})
 			continue
 		}
 		if f := m.assignAttr(i, a.Name, i.variable(a.Attr), a.X, a.Layout, sc, e.Where()); f != nil {

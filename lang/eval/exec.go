@@ -153,7 +153,6 @@ func (m *machine) keepPromises(u *unit) {
 func (m *machine) exec(u *unit) *check.Fault {
 	f := m.run1(u)
 	if f == nil {
-		m.finish(u)
 		m.recycle(u)
 		return nil
 	}
@@ -521,7 +520,7 @@ func (m *machine) runHook(u *unit) *check.Fault {
 	default:
 		p, _ := u.aux.(*promised)
 		if !p.p.kept {
-			p.p.on, p.p.tracked = v, v.promise()
+			p.p.on, p.p.tracked = v, m.promise(v)
 		}
 	}
 	if f != nil {
@@ -555,7 +554,13 @@ func (m *machine) hooked(u *unit, x check.Expr, name string, cache *check.SlotCa
 		return nil, check.New("RuntimeException", nil, "can not get attribute %s, %s is not an entity but a %s with value '%s'",
 			name, refText(x), value.TypeName(v), value.Str(v))
 	}
+	return attributeOf(i, name, cache)
+}
+
+// attributeOf finds an attribute of an instance. cache remembers where the last one of the name was; it may be nil.
+func attributeOf(i *Instance, name string, cache *check.SlotCache) (*variable, *check.Fault) {
 	var slot int
+	var ok bool
 	if cache != nil {
 		slot, ok = cached(cache, i.typ, name)
 	} else {
@@ -629,7 +634,7 @@ func (m *machine) runIterable(u *unit, e *check.Comp) *check.Fault {
 func (m *machine) emitImplements(i *Instance) *check.Fault {
 	for k, im := range i.typ.Subs {
 		if im.When == nil {
-			m.runq.push(task{inst: i, arg: k})
+			m.runq.push(task{kind: runImplements, inst: i, arg: int32(k)})
 			continue
 		}
 		u := m.unit(opImplement, im.Layout, &i.root)
@@ -713,7 +718,7 @@ func (m *machine) remaining() string {
 	var b strings.Builder
 	b.WriteByte('[')
 	n := 0
-	for u := m.firstUnit; u != nil; u = u.next {
+	for u := range m.unfinished {
 		if n == maxRemaining {
 			b.WriteString(", ...")
 			break

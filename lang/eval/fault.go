@@ -95,7 +95,7 @@ func (m *machine) context(f *check.Fault, t task) {
 	sc, at, inst := (*scope)(nil), f.At, t.inst
 	if t.u != nil {
 		u := t.u.origin()
-		sc, at = t.u.sc, u.where()
+		sc, at, inst = t.u.sc, u.where(), nil
 		if sc != nil {
 			inst = sc.inst
 		}
@@ -103,8 +103,8 @@ func (m *machine) context(f *check.Fault, t task) {
 	if at == nil {
 		return
 	}
-	if t.from != nil { // a constant of a constructor, which is not part of an implementation of its own instance
-		at, inst = t.from.Where(), inst.maker
+	if t.kind == runConstant { // which is not part of an implementation of its own instance
+		at, inst = t.x.Where(), inst.maker
 	}
 	m.loops(f, sc, inst, at)
 	for n := 0; inst != nil && n < maxMakers; n++ {
@@ -279,7 +279,7 @@ func short(v value.Value) string {
 // culprit is the place of what needs the complete value of a relation that is about to be frozen.
 func (v *variable) culprit() *check.Loc {
 	var any *check.Loc
-	for _, u := range v.waiters {
+	for u := range v.waiters.all {
 		at := u.expression()
 		if any == nil {
 			any = at

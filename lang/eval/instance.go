@@ -109,25 +109,15 @@ func (sc *scope) inner(n int) *scope {
 }
 
 func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
-	i := &take(&m.slabs.instances, 1)[0]
-	i.typ, i.m, i.first, i.slots = e, m, at, take(&m.slabs.variables, len(e.All))
+	i := &m.slabs.instances.take(1)[0]
+	i.typ, i.m, i.first, i.slots = e, m, at, m.slabs.variables.take(len(e.All))
 	i.root.inst = i
 	m.serial++
 	i.serial = m.serial
-	many := 0
-	for _, a := range e.All {
-		if a.Kind() == check.Many {
-			many++
-		}
-	}
-	states := take(&m.slabs.states, many)
 	for k, a := range e.All {
 		v := &i.slots[k]
 		if a.Name == "self" { // the instance itself goes before an attribute of that name
 			v.done, v.val, v.at, v.owner = true, i, at, i
-			if a.Kind() == check.Many {
-				many--
-			}
 			continue
 		}
 		v.attr, v.owner = a, i
@@ -138,8 +128,6 @@ func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
 			v.kind = maybeVar
 		case check.Many:
 			v.kind = manyVar
-			many--
-			v.many = &states[many]
 		}
 		if v.delayed() && v.canGet() {
 			m.enqueue(v)
@@ -174,20 +162,31 @@ func (i *Instance) started(im *check.Implementation) bool {
 
 // slabs are stocks of what instances are made of. All of it lives until the end of the compile.
 type slabs struct {
-	instances []Instance
-	variables []variable
-	states    []manyState
+	instances slab[Instance]
+	variables slab[variable]
+	relations slab[relationState]
+	waiters   slab[waiters]
 }
 
-// slabSize is how many pieces are allocated at once.
-const slabSize = 1024
+// slab is a stock of pieces, allocated many at a time: the more the longer the compile goes on.
+type slab[T any] struct {
+	free []T
+	size int
+}
 
-// take cuts n pieces off a stock.
-func take[T any](stock *[]T, n int) []T {
-	if len(*stock) < n {
-		*stock = make([]T, max(n, slabSize))
+// The least and the most pieces that are allocated at once.
+const (
+	minSlab = 32
+	maxSlab = 1024
+)
+
+// take cuts n pieces off the stock.
+func (s *slab[T]) take(n int) []T {
+	if len(s.free) < n {
+		s.size = min(max(2*s.size, minSlab), maxSlab)
+		s.free = make([]T, max(n, s.size))
 	}
-	out := (*stock)[:n:n]
-	*stock = (*stock)[n:]
+	out := s.free[:n:n]
+	s.free = s.free[n:]
 	return out
 }

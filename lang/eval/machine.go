@@ -93,11 +93,15 @@ type machine struct {
 	idle   []*variable
 	parked int
 	// stirred are those among idle that may have got somebody since.
-	stirred             []*variable
-	firstUnit, lastUnit *unit
-	free                *unit // finished units, linked by next
-	slab                []unit
-	slabs               slabs
+	stirred []*variable
+	waiters []*waiters // no longer used
+	units   int        // how many have not finished
+	started int64      // how many ever started
+	free    *unit      // finished units, linked by next
+	slab    []unit
+	blocks  [][]unit
+	roll    roll
+	slabs   slabs
 
 	files       [][]variable
 	annotations []variable
@@ -129,32 +133,53 @@ func newMachine(p *check.Program, cfg Config) *machine {
 	return m
 }
 
-// task is an entry of the run queue: a unit, or, so that no unit has to be made for what waits for nothing, the assignment of a
-// constant to an attribute of a new instance, or the implementations of an implement statement without a condition.
+// task is an entry of the run queue: a unit, or one of the steps below, which wait for nothing, so that no unit has to be made
+// for them.
 type task struct {
-	u    *unit
+	kind taskKind
+	// arg is the argument of the constructor x that is assigned, or the implement statement that runs.
+	arg  int32
+	u    *unit // runs, or gets the attribute that is read
 	inst *Instance
-	// from is the constructor whose argument arg is assigned, nil for an implement statement, of which arg is then the number.
-	from *check.Construct
-	arg  int
+	x    check.Expr // the constructor, or the reference that is read
 }
 
+type taskKind uint8
+
+const (
+	runUnit       taskKind = iota
+	runConstant            // assigns a constant to an attribute of a new instance
+	runImplements          // runs the implementations of an implement statement without a condition
+	runRead                // connects a unit to an attribute of an instance that is known
+)
+
 func (t *task) where() *check.Loc {
-	switch {
-	case t.u != nil:
+	switch t.kind {
+	case runUnit:
 		return t.u.where()
-	case t.from != nil:
-		return t.from.Where()
+	case runImplements:
+		return &t.inst.typ.Subs[t.arg].At
 	}
-	return &t.inst.typ.Subs[t.arg].At
+	return t.x.Where()
 }
 
 func (m *machine) perform(t task) *check.Fault {
-	switch {
-	case t.u != nil:
+	switch t.kind {
+	case runUnit:
 		return m.exec(t.u)
-	case t.from != nil:
-		return m.assignConstant(t.inst, &t.from.Indirect[t.arg], t.from.Where())
+	case runConstant:
+		c, _ := t.x.(*check.Construct)
+		return m.assignConstant(t.inst, &c.Indirect[t.arg], c.Where())
+	case runRead:
+		e, _ := t.x.(*check.AttrRef)
+		v, f := attributeOf(t.inst, e.Name, &e.Cache)
+		if f == nil {
+			f = m.connect(t.u, int32(e.Slot), v, e.Where())
+		}
+		if f != nil {
+			return f.Force(e.Where())
+		}
+		return nil
 	}
 	im := t.inst.typ.Subs[t.arg]
 	if f := m.implement(t.inst, im); f != nil {
@@ -218,8 +243,8 @@ func (m *machine) freezeNext() bool {
 		case v.done:
 		case v.progress() <= 0:
 			m.park(v)
-		case v.outstanding > 0:
-			v.queued = false
+		case v.relation().outstanding > 0:
+			v.state &^= queued
 		default:
 			m.freezeFor(v)
 			return true
@@ -241,12 +266,12 @@ func (m *machine) freezeStirred() bool {
 	if len(m.stirred) == 0 {
 		return false
 	}
-	stirred := m.stirred
+	moved := m.stirred
 	m.stirred = nil
-	pick := stirred[:0]
-	for _, v := range stirred {
-		v.potential = false
-		if v.parked && !v.done && v.progress() > 0 {
+	pick := moved[:0]
+	for _, v := range moved {
+		v.state &^= stirred
+		if v.is(parked) && !v.done && v.progress() > 0 {
 			pick = append(pick, v)
 		}
 	}
@@ -257,8 +282,8 @@ func (m *machine) freezeStirred() bool {
 	}
 	for m.waitq.len() > 0 {
 		v := m.waitq.pop()
-		if v.outstanding > 0 {
-			v.queued = false
+		if v.relation().outstanding > 0 {
+			v.state &^= queued
 			continue
 		}
 		m.freezeFor(v)
@@ -270,10 +295,10 @@ func (m *machine) freezeStirred() bool {
 // breakCycle freezes a variable that units wait for although others have promised to add to it, since nothing else moves.
 func (m *machine) breakCycle() bool {
 	var best *variable
-	for u := m.firstUnit; u != nil; u = u.next {
+	for u := range m.unfinished {
 		for i := range u.frame {
 			v := u.frame[i].from
-			if v == nil || !v.delayed() || v.done || v.outstanding <= 0 || v.progress() <= 0 {
+			if v == nil || !v.promised() {
 				continue
 			}
 			if best == nil || m.waitq.before(v, best) {
@@ -282,7 +307,7 @@ func (m *machine) breakCycle() bool {
 		}
 		if extra, ok := u.aux.(*callState); ok {
 			for _, v := range extra.more {
-				if v.delayed() && !v.done && v.outstanding > 0 && v.progress() > 0 && (best == nil || m.waitq.before(v, best)) {
+				if v.promised() && (best == nil || m.waitq.before(v, best)) {
 					best = v
 				}
 			}
@@ -298,12 +323,17 @@ func (m *machine) breakCycle() bool {
 	return true
 }
 
+// promised reports whether units wait for a relation that others have promised to add to.
+func (v *variable) promised() bool {
+	return v.delayed() && !v.done && v.relation().outstanding > 0 && v.progress() > 0
+}
+
 // freezeIdle freezes all that nobody waits for, the last first.
 func (m *machine) freezeIdle() {
 	for len(m.idle) > 0 {
 		v := m.idle[len(m.idle)-1]
 		m.idle = m.idle[:len(m.idle)-1]
-		if v.parked && int(v.parkedAt) == len(m.idle) {
+		if v.is(parked) && int(v.parkedAt) == len(m.idle) {
 			m.unpark(v)
 			m.freeze(v)
 		}
@@ -312,13 +342,14 @@ func (m *machine) freezeIdle() {
 
 // park puts a variable among those that nobody waits for. Entries of the list are not taken out when a variable leaves it.
 func (m *machine) park(v *variable) {
-	v.parked, v.parkedAt = true, int32(len(m.idle))
+	v.state |= parked
+	v.parkedAt = int32(len(m.idle))
 	m.idle = append(m.idle, v)
 	m.parked++
 }
 
 func (m *machine) unpark(v *variable) {
-	v.parked = false
+	v.state &^= parked
 	m.parked--
 }
 
@@ -356,7 +387,7 @@ func (m *machine) finalise() []*check.Fault {
 		check.SortFaults(fs)
 		return fs
 	}
-	if m.firstUnit != nil {
+	if m.units > 0 {
 		return []*check.Fault{m.stuck()}
 	}
 	return nil
@@ -396,9 +427,7 @@ func unset(i *Instance, v *variable) *check.Fault {
 	var f *check.Fault
 	if v.attr.Relation && v.attr.Multi() {
 		n := 0
-		if v.many != nil {
-			n = len(v.many.list.Items)
-		}
+		n = len(v.items())
 		f = check.New("UnsetException", nil, "The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
 			value.Str(i), v.attr.Name, &v.attr.At, v.attr.Low, n)
 	} else {

@@ -172,15 +172,42 @@ func (m *machine) prepareArgs(args []check.Expr, named []check.Named, unpack []*
 }
 
 // prepareAttr schedules the reading of an attribute: a unit waits for the instance, then connects the slot to the attribute.
+// When the instance is known already no unit is needed.
 func (m *machine) prepareAttr(e *check.AttrRef, sc *scope, u *unit, propagate bool) *check.Fault {
-	hook := m.unit(opRead, e.Layout, sc)
-	hook.x, hook.to, hook.slot, hook.propagate = e, u, int32(e.Slot), propagate
-	if f := m.prepareInstance(e.X, sc, hook, propagate); f != nil {
+	r, ok := e.X.(*check.Ref)
+	if !ok {
+		hook := m.readHook(e, sc, u, propagate)
+		if f := m.prepareInstance(e.X, sc, hook, propagate); f != nil {
+			return f
+		}
+		u.expect()
+		m.start(hook)
+		return nil
+	}
+	v, val, f := m.lookup(r, sc)
+	if f != nil {
 		return f
 	}
 	u.expect()
+	known := val
+	if v != nil && v.done {
+		known = v.val
+	}
+	if i, ok := known.(*Instance); ok {
+		m.runq.push(task{kind: runRead, u: u, inst: i, x: e})
+		return nil
+	}
+	hook := m.readHook(e, sc, u, propagate)
+	en := hook.entry(r.Slot)
+	en.from, en.val = v, val
 	m.start(hook)
 	return nil
+}
+
+func (m *machine) readHook(e *check.AttrRef, sc *scope, u *unit, propagate bool) *unit {
+	hook := m.unit(opRead, e.Layout, sc)
+	hook.x, hook.to, hook.slot, hook.propagate = e, u, int32(e.Slot), propagate
+	return hook
 }
 
 // prepareInstance prepares a reference that must give an instance.

@@ -1,6 +1,9 @@
 package eval
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/value"
 )
@@ -36,9 +39,14 @@ type entry struct {
 	val  value.Value
 }
 
-// unit is a piece of a statement that runs when all its frame has a value.
+// unit is a piece of a statement that runs when all its frame has a value. What is read each time that one runs comes first: by
+// then it has been out of the processor's caches for a while.
 type unit struct {
 	op op
+	// propagate says that a path through an unset relation is no fault.
+	propagate bool
+	// promised says that the target keeps account of this unit's promise.
+	promised bool
 	// count is how many requirements are missing, plus one until the unit is complete.
 	count int32
 	// base is the first slot of the frame.
@@ -47,25 +55,23 @@ type unit struct {
 	slot int32
 	// notifyAt is the slot whose value the collector has to be told once it is there; -1 for none.
 	notifyAt int32
-	// propagate says that a path through an unset relation is no fault.
-	propagate bool
-	// promised says that the target keeps account of this unit's promise.
-	promised bool
 
 	frame []entry
-	sc    *scope
 	// x is the expression that the unit computes, or the statement that it runs.
-	x  check.Expr
-	to *unit
+	x check.Expr
+	// single is the frame of most units.
+	single [1]entry
+	sc     *scope
+	to     *unit // of a finished unit, the next finished one
 	// target is the variable that gets the result.
 	target *variable
+	// by is the statement that reports faults.
+	by *check.Loc
+	// started numbers the units in the order in which they started; 0 for one that has not, or has finished.
+	started int64
 	// coll takes the result of x, value by value.
 	coll collector
-	// by is the statement that reports faults.
-	by  *check.Loc
-	aux any
-
-	prev, next *unit // all unfinished units, in order of creation
+	aux  any
 }
 
 func (u *unit) entry(slot int) *entry { return &u.frame[slot-int(u.base)] }
@@ -78,16 +84,20 @@ func (m *machine) unit(o op, size int, sc *scope) *unit {
 	if u == nil {
 		if len(m.slab) == 0 {
 			m.slab = make([]unit, unitSlab)
+			m.blocks = append(m.blocks, m.slab)
 		}
 		u, m.slab = &m.slab[0], m.slab[1:]
 	} else {
-		m.free = u.next
-		u.next = nil
+		m.free = u.to
+		u.to = nil
 	}
 	u.op, u.count, u.sc, u.notifyAt = o, 1, sc, -1
-	if size <= cap(u.frame) {
+	switch {
+	case size <= cap(u.frame):
 		u.frame = u.frame[:size]
-	} else {
+	case size == 1:
+		u.frame = u.single[:]
+	default:
 		u.frame = make([]entry, size, size+1)
 	}
 	return u
@@ -99,15 +109,12 @@ const unitSlab = 256
 // start makes a unit wait for what its frame lists, and run when there is nothing to wait for.
 func (m *machine) start(u *unit) {
 	if u.target != nil {
-		u.promised = u.target.promise()
+		u.promised = m.promise(u.target)
 	}
-	u.prev = m.lastUnit
-	if m.lastUnit != nil {
-		m.lastUnit.next = u
-	} else {
-		m.firstUnit = u
-	}
-	m.lastUnit = u
+	m.started++
+	m.units++
+	u.started = m.started
+	m.roll.add(u)
 	for i := range u.frame {
 		if v := u.frame[i].from; v != nil && u.frame[i].val == nil {
 			u.count++
@@ -124,25 +131,13 @@ func (m *machine) ready(u *unit) {
 	}
 }
 
-// finish takes a unit off the list of unfinished ones.
-func (m *machine) finish(u *unit) {
-	if u.prev != nil {
-		u.prev.next = u.next
-	} else {
-		m.firstUnit = u.next
-	}
-	if u.next != nil {
-		u.next.prev = u.prev
-	} else {
-		m.lastUnit = u.prev
-	}
-}
-
 // recycle makes a finished unit available again. Nobody refers to it any more: all that was to deliver to it has done so.
 func (m *machine) recycle(u *unit) {
+	m.units--
+	m.roll.finished++
 	frame := u.frame
 	clear(frame)
-	*u = unit{frame: frame[:0], next: m.free}
+	*u = unit{frame: frame[:0], to: m.free}
 	m.free = u
 }
 
@@ -197,4 +192,50 @@ func (m *machine) values(u *unit) *check.Fault {
 		}
 	}
 	return nil
+}
+
+// roll lists the units that have not finished, in the order in which they started. It is needed only when nothing moves any more,
+// and kept from the first time on.
+type roll struct {
+	made     bool
+	entries  []started
+	finished int // since the entries were last cleared of finished units
+}
+
+// started is a unit and the number that it has as long as it has not finished.
+type started struct {
+	u  *unit
+	no int64
+}
+
+func (r *roll) add(u *unit) {
+	if r.made {
+		r.entries = append(r.entries, started{u, u.started})
+	}
+}
+
+// unfinished goes through the units that have started and not finished, in the order in which they started.
+func (m *machine) unfinished(yield func(*unit) bool) {
+	r := &m.roll
+	switch {
+	case !r.made:
+		r.made = true
+		for _, block := range m.blocks {
+			for i := range block {
+				if block[i].started > 0 {
+					r.entries = append(r.entries, started{&block[i], block[i].started})
+				}
+			}
+		}
+		slices.SortFunc(r.entries, func(a, b started) int { return cmp.Compare(a.no, b.no) })
+		r.finished = 0
+	case r.finished > len(r.entries)/2:
+		r.entries = slices.DeleteFunc(r.entries, func(s started) bool { return s.u.started != s.no })
+		r.finished = 0
+	}
+	for _, s := range r.entries {
+		if s.u.started == s.no && !yield(s.u) {
+			return
+		}
+	}
 }

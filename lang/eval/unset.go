@@ -38,7 +38,7 @@ func (m *machine) inquire() *inquiry {
 	q := &inquiry{
 		m: m, setters: map[*variable][]*unit{}, parts: map[*unit][]*unit{}, lookups: map[*unit][]pendingKey{},
 	}
-	for u := m.firstUnit; u != nil; u = u.next {
+	for u := range m.unfinished {
 		if u.target != nil {
 			q.setters[u.target] = append(q.setters[u.target], u)
 		}
@@ -201,8 +201,8 @@ func (q *inquiry) explain(f *check.Fault, v *variable, depth int) {
 }
 
 func unsetHint(v *variable) string {
-	if v.many != nil && len(v.many.list.Items) > 0 {
-		return fmt.Sprintf("add %d more, or lower the multiplicity of %s", v.attr.Low-len(v.many.list.Items), v.attr)
+	if n := len(v.items()); v.kind == manyVar && n > 0 {
+		return fmt.Sprintf("add %d more, or lower the multiplicity of %s", v.attr.Low-n, v.attr)
 	}
 	switch {
 	case v.attr.Relation && v.attr.End != nil:
@@ -293,7 +293,7 @@ func (q *inquiry) unselected(f *check.Fault, i *Instance, im *check.Implement, i
 	if im.When == nil {
 		return
 	}
-	for u := q.m.firstUnit; u != nil; u = u.next {
+	for u := range q.m.unfinished {
 		if u.op == opImplement && u.aux == any(im) && u.sc.inst == i {
 			q.waits(f, u, depth, "this condition decides")
 			return
@@ -307,7 +307,7 @@ func (q *inquiry) unreached(f *check.Fault, i *Instance, way []check.Stmt, depth
 	last := way[len(way)-1]
 	f.Note(last.Where(), "this would set it")
 	for n, st := range way[:len(way)-1] {
-		for u := q.m.firstUnit; u != nil; u = u.next {
+		for u := range q.m.unfinished {
 			if u.op == opStmt && u.x == check.Expr(st) && u.sc != nil && u.sc.inst == i {
 				q.waits(f, u, depth, "it is reached from here")
 				return
@@ -366,8 +366,11 @@ func assignments(b *check.Block, name string) [][]check.Stmt {
 
 // stuck is the fault of a program in which statements wait for each other.
 func (m *machine) stuck() *check.Fault {
-	first := m.firstUnit
-	for u := m.firstUnit; u != nil; u = u.next {
+	var first *unit
+	for u := range m.unfinished {
+		if first == nil {
+			first = u
+		}
 		switch u.op {
 		case opAssign, opStmt, opAttr, opItem, opElement, opLazyRight, opImplement, opAnnotation:
 			first = u

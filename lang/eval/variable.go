@@ -18,43 +18,99 @@ const (
 	manyVar           // any other relation
 )
 
-// variable holds what a name or an attribute stands for.
+// variable holds what a name or an attribute stands for. There are some ten of them for each instance, most of which nothing
+// much happens to: each fills one line of the processor's cache, and what few need is kept apart.
 type variable struct {
 	kind varKind
 	// done is true once there is a value, for relations once they are frozen.
-	done   bool
-	queued bool
-	// parked is true while the variable sits among those that nobody waited for.
-	parked bool
-	// potential is set when a parked variable may have got somebody who waits for it.
-	potential bool
-	// parkedAt is its place among those.
+	done  bool
+	state waitState
+	// parkedAt is the place among the variables that nobody waited for.
 	parkedAt int32
-
-	// outstanding counts promises not yet kept.
-	outstanding int32
 
 	attr    *check.Attribute // nil for variables of blocks
 	owner   *Instance
-	val     value.Value
+	val     value.Value // of other kinds than manyVar
 	at      *check.Loc
-	waiters []*unit
-	many    *manyState
+	waiters *waiters // nil while there are none
+	rel     *relationState
 }
 
-// manyState is what only lists have.
-type manyState struct {
+// waitState says where a relation is while it is not frozen.
+type waitState uint8
+
+const (
+	queued  waitState = 1 << iota // in the wait queue, or has been there
+	parked                        // among those that nobody waited for
+	stirred                       // among those that may have got somebody who waits since they were parked
+)
+
+// is reports whether the variable is in a state.
+func (v *variable) is(s waitState) bool { return v.state&s != 0 }
+
+// waiters are the units that wait for a variable, in the order in which they came.
+type waiters struct {
+	first *unit
+	more  []*unit
+}
+
+func (w *waiters) count() int {
+	if w == nil {
+		return 0
+	}
+	return 1 + len(w.more)
+}
+
+// all goes through the units.
+func (w *waiters) all(yield func(*unit) bool) {
+	if w == nil || !yield(w.first) {
+		return
+	}
+	for _, u := range w.more {
+		if !yield(u) {
+			return
+		}
+	}
+}
+
+// relationState is what only relations have that something happens to.
+type relationState struct {
+	// outstanding counts promises not yet kept.
+	outstanding int32
+	// gradual counts waiters that freezing would not help.
+	gradual int32
+	// The rest is for lists.
 	list      value.List
 	present   map[value.Value]struct{} // nil while the list is short
 	listeners []collector
-	// gradual counts waiters that freezing would not help.
-	gradual int
 }
+
+// noRelation is the state of a relation that nothing has happened to. It is never changed.
+var noRelation = &relationState{}
+
+// relation is the state of a relation, to be looked at.
+func (v *variable) relation() *relationState {
+	if v.rel == nil {
+		return noRelation
+	}
+	return v.rel
+}
+
+// change is the state of a relation, to be changed.
+func (m *machine) change(v *variable) *relationState {
+	if v.rel == nil {
+		v.rel = &m.slabs.relations.take(1)[0]
+	}
+	return v.rel
+}
+
+// items are the elements of a list so far.
+func (v *variable) items() []value.Value { return v.relation().list.Items }
 
 // presentFrom is the length from which a list keeps a set of its elements.
 const presentFrom = 8
 
-func (s *manyState) has(v value.Value) bool {
+func (s *relationState) has(v value.Value) bool {
 	if s.present != nil {
 		_, ok := s.present[v]
 		return ok
@@ -67,7 +123,7 @@ func (s *manyState) has(v value.Value) bool {
 	return false
 }
 
-func (s *manyState) add(v value.Value) {
+func (s *relationState) add(v value.Value) {
 	s.list.Items = append(s.list.Items, v)
 	switch {
 	case s.present != nil:
@@ -135,18 +191,18 @@ func (v *variable) delayed() bool { return v.kind >= maybeVar }
 func (v *variable) canGet() bool {
 	switch v.kind {
 	case maybeVar:
-		return v.outstanding == 0
+		return v.relation().outstanding == 0
 	case manyVar:
-		return v.outstanding == 0 && len(v.many.list.Items) >= v.attr.Low
+		return v.relation().outstanding == 0 && len(v.items()) >= v.attr.Low
 	}
 	return v.done
 }
 
 // progress counts the waiters that freezing the variable would let run.
 func (v *variable) progress() int {
-	n := len(v.waiters)
+	n := v.waiters.count()
 	if v.kind == manyVar {
-		n -= v.many.gradual
+		n -= int(v.relation().gradual)
 	}
 	if v.attr.Precedes {
 		n++
@@ -158,7 +214,7 @@ func (v *variable) progress() int {
 func (v *variable) get() (value.Value, *check.Fault) {
 	switch v.kind {
 	case manyVar:
-		return &v.many.list, nil
+		return &v.relation().list, nil
 	case maybeVar:
 		if v.val == nil {
 			f := check.New("OptionalValueException", nil, "Optional variable accessed that has no value (attribute `%s` of `%s`)",
@@ -175,19 +231,42 @@ func (m *machine) wait(v *variable, u *unit) {
 		m.ready(u)
 		return
 	}
-	v.waiters = append(v.waiters, u)
-	if v.parked && !v.potential {
-		v.potential = true
+	if w := v.waiters; w != nil {
+		w.more = append(w.more, u)
+	} else {
+		v.waiters = m.newWaiters(u)
+	}
+	if v.is(parked) && !v.is(stirred) {
+		v.state |= stirred
 		m.stirred = append(m.stirred, v)
 	}
 }
 
 func (m *machine) wake(v *variable) {
-	ws := v.waiters
+	w := v.waiters
+	if w == nil {
+		return
+	}
 	v.waiters = nil
-	for _, u := range ws {
+	m.ready(w.first)
+	for _, u := range w.more {
 		m.ready(u)
 	}
+	clear(w.more)
+	w.first, w.more = nil, w.more[:0]
+	m.waiters = append(m.waiters, w)
+}
+
+// newWaiters is a list of one unit, made of one that is no longer used if there is any.
+func (m *machine) newWaiters(u *unit) *waiters {
+	var w *waiters
+	if n := len(m.waiters); n > 0 {
+		w, m.waiters = m.waiters[n-1], m.waiters[:n-1]
+	} else {
+		w = &m.slabs.waiters.take(1)[0]
+	}
+	w.first = u
+	return w
 }
 
 // listen registers a collector. It returns false when the variable can not report to one.
@@ -200,22 +279,22 @@ func (m *machine) listen(v *variable, c collector, at *check.Loc) (bool, *check.
 	default:
 		return false, nil
 	}
-	for i, n := 0, len(v.many.list.Items); i < n; i++ {
-		if _, f := c.receive(m, v.many.list.Items[i], at); f != nil {
+	for i := 0; i < len(v.items()); i++ {
+		if _, f := c.receive(m, v.items()[i], at); f != nil {
 			return true, f
 		}
-		n = len(v.many.list.Items)
 	}
 	if v.done {
 		return true, nil
 	}
+	s := m.change(v)
 	if c.enlist(v) {
-		v.many.gradual++
+		s.gradual++
 		return true, nil
 	}
-	v.many.listeners = append(v.many.listeners, c)
+	s.listeners = append(s.listeners, c)
 	if c.pure() {
-		v.many.gradual++
+		s.gradual++
 	}
 	return true, nil
 }
@@ -329,11 +408,10 @@ func late(v *variable, at *check.Loc) *check.Fault {
 }
 
 func (m *machine) setMany(v *variable, x value.Value, at *check.Loc, recur bool) *check.Fault {
-	s := v.many
 	if _, null := x.(value.Null); null {
-		if len(s.list.Items) > 0 {
-			texts := make([]string, len(s.list.Items))
-			for i, e := range s.list.Items {
+		if items := v.items(); len(items) > 0 {
+			texts := make([]string, len(items))
+			for i, e := range items {
 				texts[i] = value.Str(e)
 			}
 			return check.Located("RuntimeException", at,
@@ -346,10 +424,10 @@ func (m *machine) setMany(v *variable, x value.Value, at *check.Loc, recur bool)
 	}
 	list, isList := x.(*value.List)
 	if v.done {
-		if m.present(s, x) {
+		if v.relation().contains(x) {
 			return nil
 		}
-		if len(s.list.Items) == v.attr.High {
+		if len(v.items()) == v.attr.High {
 			return check.Located("RuntimeException", at, "Exceeded relation arity on attribute '%s' of instance '%s'", v.attr.Name, value.Str(v.owner)).
 				Note(&v.attr.At, "%s has at most %d here", v.attr, v.attr.High)
 		}
@@ -369,10 +447,11 @@ func (m *machine) setMany(v *variable, x value.Value, at *check.Loc, recur bool)
 	if f := m.validateAttr(v.attr, x); f != nil {
 		return f
 	}
-	if s.has(x) {
+	if v.relation().has(x) {
 		m.offer(v)
 		return nil
 	}
+	s := m.change(v)
 	s.add(x)
 	if f := m.notify(v, x, at); f != nil {
 		return f
@@ -395,8 +474,8 @@ func (m *machine) setMany(v *variable, x value.Value, at *check.Loc, recur bool)
 	return nil
 }
 
-// present reports whether a value, or every element of a list, is in the list already.
-func (m *machine) present(s *manyState, x value.Value) bool {
+// contains reports whether a value, or every element of a list, is in the list already.
+func (s *relationState) contains(x value.Value) bool {
 	l, ok := x.(*value.List)
 	if !ok {
 		return s.has(x)
@@ -410,10 +489,9 @@ func (m *machine) present(s *manyState, x value.Value) bool {
 }
 
 func (m *machine) notify(v *variable, x value.Value, at *check.Loc) *check.Fault {
-	s := v.many
-	ls := s.listeners
+	s := m.change(v)
 	var gone int
-	for i, c := range ls {
+	for i, c := range s.listeners {
 		if c == nil {
 			continue
 		}
@@ -442,11 +520,11 @@ func (m *machine) notify(v *variable, x value.Value, at *check.Loc) *check.Fault
 }
 
 // promise notes that a value will be set. It returns false when the variable keeps no account of promises.
-func (v *variable) promise() bool {
+func (m *machine) promise(v *variable) bool {
 	if !v.delayed() || v.done {
 		return false
 	}
-	v.outstanding++
+	m.change(v).outstanding++
 	return true
 }
 
@@ -456,7 +534,7 @@ func (m *machine) keep(v *variable, tracked bool) {
 		return
 	}
 	if tracked {
-		v.outstanding--
+		m.change(v).outstanding--
 	}
 	if v.canGet() {
 		m.enqueue(v)
@@ -471,10 +549,10 @@ func (m *machine) offer(v *variable) {
 }
 
 func (m *machine) enqueue(v *variable) {
-	if v.queued {
+	if v.is(queued) {
 		return
 	}
-	v.queued = true
+	v.state |= queued
 	m.waitq.push(v)
 }
 
@@ -483,13 +561,13 @@ func (m *machine) freeze(v *variable) {
 	if v.done {
 		return
 	}
-	if v.parked {
+	if v.is(parked) {
 		m.unpark(v)
 	}
-	v.queued, v.done = true, true
-	v.outstanding = 0
-	if v.many != nil {
-		v.many.listeners = nil
+	v.state |= queued
+	v.done = true
+	if s := v.rel; s != nil {
+		s.outstanding, s.listeners = 0, nil
 	}
 	m.wake(v)
 }
