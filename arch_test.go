@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"sdk/program":             {"model", "sdk", "sdk/pipe"},
 	"api":                     {},
 	"python":                  {"model", "sdk"},
+	"python/executor":         {"model", "sdk", "python", "python/venv"},
 	"python/venv":             {"model"},
 	"gitsync":                 {"model"},
 	"compilerd":               {"model", "lang", "diag", "python"},

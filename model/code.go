@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -143,6 +142,8 @@ type PipConfig struct {
 // CodeManifest is what one agent needs: it is a content of the file storage, and tasks name it by its SHA-1.
 type CodeManifest struct {
 	Modules []ModuleCode `json:"modules"`
+	// Others are the version's other modules: their code may be imported by that of Modules.
+	Others []ModuleCode `json:"others,omitempty"`
 	Pip     *PipConfig   `json:"pip,omitempty"`
 }
 
@@ -153,6 +154,11 @@ type CodePlan struct {
 	Pip     *PipConfig   `json:"pip,omitempty"`
 	// Agents names the manifest of each agent that needs code, by the SHA-1 of its JSON.
 	Agents map[AgentName]string `json:"agents"`
+}
+
+// Provides tells whether one of the modules that the agent needs has a type: of resources, references or mutators.
+func (m CodeManifest) Provides(name string) bool {
+	return slices.ContainsFunc(m.Modules, func(c ModuleCode) bool { return slices.Contains(c.Types, name) })
 }
 
 // PlanCode finds which agents need which modules, and returns the plan with the manifests as contents to be stored. An agent
@@ -198,10 +204,13 @@ func PlanCode(state DesiredState) (CodePlan, []File, error) {
 	made := map[string]bool{}
 	for agent, modules := range wanted {
 		manifest := CodeManifest{Pip: plan.Pip}
-		for _, i := range slices.Sorted(maps.Keys(modules)) {
-			m := plan.Modules[i]
+		for i, m := range plan.Modules {
 			m.Agents = nil
-			manifest.Modules = append(manifest.Modules, m)
+			if modules[i] {
+				manifest.Modules = append(manifest.Modules, m)
+			} else {
+				manifest.Others = append(manifest.Others, m)
+			}
 		}
 		raw, err := json.Marshal(manifest)
 		if err != nil {

@@ -178,6 +178,22 @@ func (c *Context) hide(attribute string, value json.RawMessage) {
 	}
 }
 
+// Hide keeps an attribute out of the differences that are reported, and texts out of the log: for executors that resolve
+// references themselves.
+func (c *Context) Hide(attribute string, texts ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hidden == nil {
+		c.hidden = map[string]bool{}
+	}
+	c.hidden[attribute] = true
+	for _, text := range texts {
+		if len(text) >= minSecret {
+			c.secrets = append(c.secrets, text)
+		}
+	}
+}
+
 // withoutSecrets returns a text without the values of references.
 func (c *Context) withoutSecrets(s string) string {
 	c.mu.Lock()
@@ -294,6 +310,22 @@ func (c *Context) logf(level model.LogLevel, format string, args []any) {
 // Logger returns a logger that writes to the resource's log; attributes become the line's arguments.
 func (c *Context) Logger() *slog.Logger { return slog.New(&logHandler{c: c}) }
 
+// codeOf is the stable reason of an outcome that the handler has set without one.
+func codeOf(o model.Outcome) string {
+	switch o {
+	case model.OutcomeFailed:
+		return CodeHandlerError
+	case model.OutcomeSkipped:
+		return CodeSkipped
+	case model.OutcomeSkippedForDependency:
+		return CodeRequirement
+	case model.OutcomeUnavailable:
+		return CodeUnavailable
+	case model.OutcomeDeployed, model.OutcomeNonCompliant, model.OutcomeDryRun, model.OutcomeCancelled:
+	}
+	return ""
+}
+
 // Result puts together what the run reported, given what the handler returned.
 func (c *Context) Result(err error, started, finished time.Time) model.Result {
 	c.mu.Lock()
@@ -307,7 +339,7 @@ func (c *Context) Result(err error, started, finished time.Time) model.Result {
 	var instruction *Instruction
 	switch {
 	case err == nil && outcome != "":
-		r.Outcome = outcome
+		r.Outcome, r.Code = outcome, codeOf(outcome)
 	case err == nil && c.DryRun():
 		r.Outcome = model.OutcomeDryRun
 	case err == nil:

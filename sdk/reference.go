@@ -42,6 +42,25 @@ type argument struct {
 	ID    string          `json:"id"`
 }
 
+// ReferenceArgument is an argument of a reference, with references in it resolved.
+type ReferenceArgument struct {
+	// Type is literal, json, python_type or resource, as the exporter wrote it, or literal for the value of a reference.
+	Type  string          `json:"type"`
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
+}
+
+// ReferenceLookup resolves a reference of a type that the registry itself does not know. It returns [model.ErrNotFound] when it
+// does not know the type either.
+type ReferenceLookup func(c *Context, referenceType string, args []ReferenceArgument) (any, error)
+
+// ResolveFallback adds a lookup for types of references without a [Resolver].
+func (r *Registry) ResolveFallback(l ReferenceLookup) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resolve = append(r.resolve, l)
+}
+
 // Resolve registers how references of a type, such as std::Environment, are resolved. It fails with [model.ErrConflict]
 // when the type is known.
 func (r *Registry) Resolve(referenceType string, f Resolver) error {
@@ -161,16 +180,10 @@ func (v *resolution) value(id string, depth int) (json.RawMessage, error) {
 		}
 		args[a.Name] = raw
 	}
-	v.registry.mu.RLock()
-	resolve := v.registry.resolvers[ref.Type]
-	v.registry.mu.RUnlock()
-	if resolve == nil {
-		return nil, &Instruction{
-			Outcome: model.OutcomeUnavailable, Code: CodeNoHandler, Retry: model.RetryPerson,
-			Err: fmt.Errorf("this agent can not resolve references of type %s", ref.Type),
-		}
+	value, err := v.resolve(ref, args)
+	if _, ok := errors.AsType[*Instruction](err); ok {
+		return nil, err
 	}
-	value, err := resolve(v.c, args)
 	if err != nil {
 		return nil, fmt.Errorf("resolving a reference of type %s: %w", ref.Type, err)
 	}
@@ -180,6 +193,34 @@ func (v *resolution) value(id string, depth int) (json.RawMessage, error) {
 	}
 	v.values[id] = raw
 	return raw, nil
+}
+
+// resolve asks whoever knows the type of a reference for its value.
+func (v *resolution) resolve(ref *reference, args map[string]json.RawMessage) (any, error) {
+	v.registry.mu.RLock()
+	resolve, fallback := v.registry.resolvers[ref.Type], v.registry.resolve
+	v.registry.mu.RUnlock()
+	if resolve != nil {
+		return resolve(v.c, args)
+	}
+	list := make([]ReferenceArgument, 0, len(ref.Args))
+	for _, a := range ref.Args {
+		kind := a.Type
+		if kind == "reference" {
+			kind = "literal"
+		}
+		list = append(list, ReferenceArgument{Type: kind, Name: a.Name, Value: args[a.Name]})
+	}
+	for _, l := range fallback {
+		value, err := l(v.c, ref.Type, list)
+		if !isNotFound(err) {
+			return value, err
+		}
+	}
+	return nil, &Instruction{
+		Outcome: model.OutcomeUnavailable, Code: CodeNoHandler, Retry: model.RetryPerson,
+		Err: fmt.Errorf("this agent can not resolve references of type %s", ref.Type),
+	}
 }
 
 func (v *resolution) argument(a argument, depth int) (json.RawMessage, error) {

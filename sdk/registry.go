@@ -18,8 +18,10 @@ type Registry struct {
 	// mu guards all below.
 	mu        sync.RWMutex
 	executors map[string]Executor
+	preferred []Lookup
 	fallback  []Lookup
 	resolvers map[string]Resolver
+	resolve   []ReferenceLookup
 }
 
 // NewRegistry returns an empty registry.
@@ -50,6 +52,14 @@ func (r *Registry) Fallback(l Lookup) {
 	r.fallback = append(r.fallback, l)
 }
 
+// Prefer adds a lookup that is asked before the registry's own handlers, for code that replaces them. Lookups are asked in the
+// order in which they were added.
+func (r *Registry) Prefer(l Lookup) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.preferred = append(r.preferred, l)
+}
+
 // Types lists the registered types in alphabetical order.
 func (r *Registry) Types() []string {
 	r.mu.RLock()
@@ -67,12 +77,28 @@ func (r *Registry) Find(ctx context.Context, task model.Task) (Executor, error) 
 	resourceType := task.Intent.Resource.Parts().Type
 	r.mu.RLock()
 	e, ok := r.executors[resourceType]
-	fallback := r.fallback
+	preferred, fallback := r.preferred, r.fallback
 	r.mu.RUnlock()
+	found, err := ask(ctx, preferred, task)
+	if found != nil || err != nil {
+		return found, err
+	}
 	if ok {
 		return e, nil
 	}
-	for _, l := range fallback {
+	found, err = ask(ctx, fallback, task)
+	if found != nil || err != nil {
+		return found, err
+	}
+	return nil, &Instruction{
+		Outcome: model.OutcomeUnavailable, Code: CodeNoHandler, Retry: model.RetryPerson,
+		Err: fmt.Errorf("this agent has no handler for %s", resourceType),
+	}
+}
+
+// ask asks lookups until one has found somebody or fails. With neither, both results are nil.
+func ask(ctx context.Context, lookups []Lookup, task model.Task) (Executor, error) {
+	for _, l := range lookups {
 		e, err := l(ctx, task)
 		switch {
 		case err == nil:
@@ -82,12 +108,9 @@ func (r *Registry) Find(ctx context.Context, task model.Task) (Executor, error) 
 		default:
 			return nil, &Instruction{
 				Outcome: model.OutcomeUnavailable, Code: CodeNoHandler,
-				Err: fmt.Errorf("loading the handler for %s: %w", resourceType, err),
+				Err: fmt.Errorf("loading the handler for %s: %w", task.Intent.Resource.Parts().Type, err),
 			}
 		}
 	}
-	return nil, &Instruction{
-		Outcome: model.OutcomeUnavailable, Code: CodeNoHandler, Retry: model.RetryPerson,
-		Err: fmt.Errorf("this agent has no handler for %s", resourceType),
-	}
+	return nil, nil //nolint:nilnil // nobody is an answer of its own; the caller goes on
 }

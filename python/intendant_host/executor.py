@@ -213,8 +213,10 @@ class Executor:
         return {"failures": self._failures, "types": sorted(Commander.get_handlers())}
 
     def _configure(self, args: Dict[str, Any]) -> None:
-        from inmanta.config import Config
-
+        try:
+            from inmanta.config import Config
+        except ImportError:
+            return
         Config.set("config", "environment", args["environment"])
         Config.set("config", "state-dir", args["work_dir"])
 

@@ -26,6 +26,10 @@ type Fixture struct {
 	Purgeable bool
 	// Reloads counts reloads, for a handler that can reload.
 	Reloads func() int
+	// Code is the manifest of the code that tasks name, for handlers that are shipped.
+	Code string
+	// Started, when set, is called with the agent before its first task.
+	Started func(t testing.TB, a *Agent)
 }
 
 // Conformance checks that a handler keeps the promises of package sdk: that a dry run, a report-only resource and one whose
@@ -48,7 +52,10 @@ func Conformance(t *testing.T, setup func(t testing.TB, s *Server) Fixture) {
 			s := NewServer(t)
 			b := &bench{s: s, f: setup(t, s)}
 			name := b.f.Resource.Parts().Agent
-			s.StartAgent(t, b.f.Registry, []model.AgentName{name})
+			a := s.StartAgent(t, b.f.Registry, []model.AgentName{name})
+			if b.f.Started != nil {
+				b.f.Started(t, a)
+			}
 			s.AwaitUp(t, name, 1)
 			test(b, t)
 		})
@@ -72,6 +79,7 @@ func (b *bench) created() model.Change {
 func (b *bench) run(t *testing.T, kind model.TaskKind, attributes map[string]any, change func(*model.Task)) model.Result {
 	t.Helper()
 	task := b.s.NewTask(kind, NewIntent(t, b.f.Resource, attributes))
+	task.Code = b.f.Code
 	if change != nil {
 		change(&task)
 	}

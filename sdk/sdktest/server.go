@@ -55,6 +55,7 @@ type Server struct {
 	fail     func(model.Result) error
 	deleted  bool
 	hints    chan model.Hint
+	code     map[model.AgentName]string
 }
 
 // NewServer starts a server that ends with the test. configure may change the hub's configuration.
@@ -237,6 +238,13 @@ func (s *Server) AddFile(content []byte) string {
 	return hash
 }
 
+// SetCode says which code manifest each agent needs, in every version.
+func (s *Server) SetCode(code map[model.AgentName]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.code = code
+}
+
 // AddOneTimeToken makes a token that works once.
 func (s *Server) AddOneTimeToken(token model.Secret) {
 	s.mu.Lock()
@@ -389,6 +397,21 @@ func (s *Server) File(_ context.Context, hash string) ([]byte, error) {
 	return content, nil
 }
 
+// SaveFile implements [hub.FileKeeper].
+func (s *Server) SaveFile(_ context.Context, f model.File) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files[f.Hash] = f.Content
+	return nil
+}
+
+// AgentCode implements [hub.CodeRegistry].
+func (s *Server) AgentCode(context.Context, model.EnvironmentID, int) (map[model.AgentName]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.code), nil
+}
+
 // AgentIntents implements [hub.Registry].
 func (s *Server) AgentIntents(_ context.Context, _ model.EnvironmentID, names []model.AgentName) (int, []model.Intent, error) {
 	s.mu.Lock()
@@ -443,8 +466,10 @@ func (s *Server) Subscribe(ctx context.Context, _ ...model.Topic) <-chan model.H
 // Agent is an agent process of a test.
 type Agent struct {
 	// Dir is its state directory.
-	Dir  string
-	stop func()
+	Dir string
+	// Process is the agent itself.
+	Process *agents.Agent
+	stop    func()
 }
 
 // Stop ends the agent cleanly.
@@ -471,7 +496,7 @@ func (s *Server) StartAgent(t testing.TB, registry *sdk.Registry, names []model.
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
 	var once sync.Once
-	agent := &Agent{Dir: cfg.StateDir}
+	agent := &Agent{Dir: cfg.StateDir, Process: a}
 	agent.stop = func() {
 		once.Do(func() {
 			cancel()
@@ -509,5 +534,7 @@ func (s *Server) NewTask(kind model.TaskKind, i model.Intent) model.Task {
 var (
 	_ hub.Registry      = (*Server)(nil)
 	_ hub.SessionLister = (*Server)(nil)
+	_ hub.CodeRegistry  = (*Server)(nil)
+	_ hub.FileKeeper    = (*Server)(nil)
 	_ hub.Sink          = (*Server)(nil)
 )
