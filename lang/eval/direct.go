@@ -35,6 +35,9 @@ func (m *machine) constraint(t *check.Typedef, v value.Value) (bool, *check.Faul
 	if f != nil {
 		return false, f
 	}
+	if _, null := r.(value.Null); null {
+		return true, nil // null is a result like any other, though a cast makes it false
+	}
 	return value.Truth(r), nil
 }
 

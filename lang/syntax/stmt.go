@@ -2,7 +2,10 @@ package syntax
 
 import (
 	"math"
+	"slices"
 	"strings"
+
+	"github.com/intendant/intendant/lang/value"
 )
 
 // topStmt reads a statement at the top level of the file.
@@ -285,7 +288,7 @@ func (p *parser) implement() Stmt {
 	}
 	if p.accept(tWhen) {
 		s.When = p.expr()
-		if s.Parents.Valid() {
+		if l, ok := s.When.(*Literal); s.Parents.Valid() && !(ok && l.Kind == BoolLiteral && l.Value == value.Bool(true)) {
 			p.report("RuntimeException", s.Entity.Span(), "Conditional implementation with parents not allowed").
 				Hint = "select the implementations of the parents in a statement of their own: implement " + s.Entity.Text + " using parents"
 		}
@@ -318,20 +321,23 @@ func (p *parser) typedef() Stmt {
 	return s
 }
 
-// mentions reports whether an expression refers to a variable, other than to a loop variable of that name.
+// mentions reports whether an expression needs the variable of that name for its value. Whether something is defined and the
+// conditions of a comprehension do not count, nor does the variable of a comprehension itself: the language has it so.
 func mentions(x Expr, name string) bool {
 	found := false
 	Walk(x, func(n Node) bool {
-		switch e := n.(type) {
+		switch n := n.(type) {
 		case *VarRef:
-			found = found || e.Name.Text == name
+			found = found || n.Name.Text == name
+		case *IsDefined:
+			return false
 		case *ListComp:
-			for _, f := range e.Fors {
+			own := slices.ContainsFunc(n.Fors, func(f CompFor) bool { return f.Var.Text == name })
+			found = found || !own && mentions(n.Value, name)
+			for _, f := range n.Fors {
 				found = found || mentions(f.Iter, name)
-				if f.Var.Text == name {
-					return false
-				}
 			}
+			return false
 		}
 		return !found
 	})
