@@ -22,26 +22,62 @@ type ExportedInstance struct {
 func ExportInstances(m *eval.Model) []ExportedInstance {
 	out := make([]ExportedInstance, 0, len(m.Instances))
 	for _, i := range m.Instances {
-		at := i.At()
-		e := ExportedInstance{ID: instanceID(i), Type: i.TypeName(), Line: at.Line()}
-		if at.File != nil {
-			e.File = at.File.Name
+		out = append(out, ExportInstance(i))
+	}
+	return out
+}
+
+// ExportInstance is one instance as [ExportInstances] lists it.
+func ExportInstance(i *eval.Instance) ExportedInstance {
+	at := i.At()
+	e := ExportedInstance{ID: instanceID(i), Type: i.TypeName(), Line: at.Line()}
+	if at.File != nil {
+		e.File = at.File.Name
+	}
+	b := []byte{'{'}
+	for n, name := range i.AttributeNames() {
+		if n > 0 {
+			b = append(b, ',')
 		}
-		b := []byte{'{'}
-		for n, name := range i.AttributeNames() {
+		b = appendString(b, name)
+		b = append(b, ':')
+		v, _, err := i.Attribute(name)
+		if err != nil {
+			v = value.Null{} // an optional relation without a value
+		}
+		b = appendValue(b, v)
+	}
+	e.Attributes = append(b, '}')
+	return e
+}
+
+// ExportValue is a value in the form that [ExportInstances] has for the values of attributes; an instance, or a list of them, is
+// listed with its own attributes.
+func ExportValue(v value.Value) json.RawMessage {
+	switch x := v.(type) {
+	case *eval.Instance:
+		return instanceJSON(x)
+	case *value.List:
+		out := []byte{'['}
+		for n, e := range x.Items {
 			if n > 0 {
-				b = append(b, ',')
+				out = append(out, ',')
 			}
-			b = appendString(b, name)
-			b = append(b, ':')
-			v, _, err := i.Attribute(name)
-			if err != nil {
-				v = value.Null{} // an optional relation without a value
+			if i, ok := e.(*eval.Instance); ok {
+				out = append(out, instanceJSON(i)...)
+				continue
 			}
-			b = appendValue(b, v)
+			out = appendValue(out, e)
 		}
-		e.Attributes = append(b, '}')
-		out = append(out, e)
+		return append(out, ']')
+	}
+	return appendValue(nil, v)
+}
+
+func instanceJSON(i *eval.Instance) []byte {
+	out, err := json.Marshal(ExportInstance(i))
+	if err != nil {
+		panic(err) // texts and raw JSON of our own
 	}
 	return out
 }

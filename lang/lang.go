@@ -85,6 +85,8 @@ type Result struct {
 	Stats  Stats
 	// Source returns the text of a source file by the name that diagnostics use.
 	Source func(file string) ([]byte, bool)
+
+	c *compilation // for queries
 }
 
 // Compile compiles a project. The diagnostics hold all faults and warnings; the result is never nil when err is nil. err is
@@ -99,10 +101,9 @@ func ours(d diag.Diagnostic) bool {
 }
 
 func newCompilation(opts Options, now func() time.Time) *compilation {
-	return &compilation{
-		opts: opts, now: now, start: now(),
-		res: &Result{Source: func(string) ([]byte, bool) { return nil, false }},
-	}
+	c := &compilation{opts: opts, now: now, start: now(), res: &Result{}}
+	c.res.c, c.res.Source = c, func(string) ([]byte, bool) { return nil, false }
+	return c
 }
 
 // compile goes through all phases.

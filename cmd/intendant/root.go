@@ -88,6 +88,7 @@ func commands(g *globals) []*cobra.Command {
 		newCheckCommand(),
 		newFormatCommand(),
 		newExplainCommand(),
+		newEvalCommand(),
 		newGraphCommand(),
 		newExportCommand(g),
 		newDeployCommand(g),

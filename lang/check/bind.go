@@ -340,6 +340,15 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 		return b.conditional(e, scope, l, left)
 	case *syntax.IsDefined:
 		return b.isDefined(e, scope, l)
+	case *syntax.Member:
+		inner := &layout{}
+		owner, f := b.expr(e.X, scope, inner)
+		if f != nil {
+			return nil, f
+		}
+		return &AttrRef{
+			node: b.nodeOf(e), X: owner, Name: e.Name.Text, Text: string(b.c.files[b.ns].Src[e.X.Span().Start.Offset():e.X.Span().End.Offset()]), Layout: inner.n, Slot: l.slot(),
+		}, nil
 	}
 	return nil, New("CompilerException", b.at(x.Place()), "unexpected expression")
 }
@@ -550,6 +559,15 @@ func (b *binder) isDefined(e *syntax.IsDefined, scope *Scope, l *layout) (Expr, 
 		inner := &layout{}
 		var f *Fault
 		if out.X, f = b.checkedRef(x.X, scope, inner); f != nil {
+			return nil, f
+		}
+		out.Layout, out.Slot = inner.n, l.slot()
+		return out, nil
+	case *syntax.Member:
+		out := &IsDefined{node: b.nodeOf(e), Name: x.Name.Text}
+		inner := &layout{}
+		var f *Fault
+		if out.X, f = b.expr(x.X, scope, inner); f != nil {
 			return nil, f
 		}
 		out.Layout, out.Slot = inner.n, l.slot()

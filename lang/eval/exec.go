@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/intendant/intendant/lang/check"
@@ -549,7 +551,9 @@ func (m *machine) hooked(u *unit, x check.Expr, name string, cache *check.SlotCa
 	i, ok := v.(*Instance)
 	if !ok {
 		if _, list := v.(*value.List); list {
-			return nil, check.New("RuntimeException", nil, "can not get attribute %s, %s is not an entity but a list", name, value.Str(v))
+			f := check.New("RuntimeException", nil, "can not get attribute %s, %s is not an entity but a list", name, value.Str(v))
+			f.Hint = fmt.Sprintf("for each of the elements: [x.%s for x in %s]", name, cmp.Or(refText(x), "..."))
+			return nil, f
 		}
 		return nil, check.New("RuntimeException", nil, "can not get attribute %s, %s is not an entity but a %s with value '%s'",
 			name, refText(x), value.TypeName(v), value.Str(v))

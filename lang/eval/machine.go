@@ -49,6 +49,7 @@ type Model struct {
 	// Steps is how many units ran, Freezes how many relations had to be closed to go on.
 	Steps, Freezes int64
 
+	m       *machine
 	globals [][]variable
 	prog    *check.Program
 }
@@ -76,7 +77,7 @@ func Run(ctx context.Context, p *check.Program, cfg Config) (*Model, []*check.Fa
 	m := newMachine(p, cfg)
 	fs, err := m.run(ctx)
 	return &Model{
-		Instances: m.instances, Steps: m.steps, Freezes: m.freezes, globals: m.files, prog: p,
+		Instances: m.instances, Steps: m.steps, Freezes: m.freezes, globals: m.files, prog: p, m: m,
 	}, fs, err
 }
 

@@ -196,11 +196,11 @@ func TestLoadFaults(t *testing.T) {
 	}, {
 		name:  "an error in a module",
 		files: tree("project.yml", manifest, "main.cf", "import a", "libs/a/module.yml", v1("a"), "libs/a/model/_init.cf", "x = )"),
-		want:  "libs/a/model/_init.cf:1:6: error: Syntax error at token ) [ParserException]",
+		want:  "libs/a/model/_init.cf:1:5: error: Syntax error at token ) [ParserException]",
 	}, {
 		name:  "an error in the main file goes first",
 		files: tree("project.yml", manifest, "main.cf", "import nope\nx = )"),
-		want:  "main.cf:2:6: error: Syntax error at token ) [ParserException]",
+		want:  "main.cf:2:5: error: Syntax error at token ) [ParserException]",
 	}, {
 		name:  "a module path that leads out",
 		files: tree("project.yml", "name: x\nmodulepath: ../libs\n", "main.cf", ""),

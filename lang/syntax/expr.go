@@ -91,6 +91,25 @@ func (p *parser) tail(x Expr, prec int) Expr {
 
 // unary reads an operand without the operators behind it.
 func (p *parser) unary() Expr {
+	if !p.query {
+		return p.primary()
+	}
+	x := p.primary()
+	for p.tok.kind == tDot {
+		p.link()
+		m := &Member{X: x, Dot: p.pos()}
+		p.next()
+		m.Name = p.ident()
+		x = m
+	}
+	if _, ok := x.(*Member); ok && p.tok.kind == tIs {
+		return p.isDefined(x)
+	}
+	return x
+}
+
+// primary reads an operand as models write it.
+func (p *parser) primary() Expr {
 	switch p.tok.kind {
 	case tNot:
 		e := &Not{Pos: p.pos()}

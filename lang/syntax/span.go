@@ -144,3 +144,8 @@ func (e *IsDefined) Span() Span { return Span{e.X.Span().Start, e.EndPos} }
 
 // Place is the line of the last dot of the reference, or of the name when there is none.
 func (e *IsDefined) Place() Place { return linePlace(e.X.Place().Start, e.EndPos) }
+
+func (e *Member) Span() Span { return Span{e.X.Span().Start, e.Name.Span().End} }
+
+// Place is the line of the dot.
+func (e *Member) Place() Place { return linePlace(e.Dot, e.Dot+1) }

@@ -101,6 +101,7 @@ func (p *parser) entity() Stmt {
 		}
 	}
 	if p.tok.kind != tColon {
+		p.wanted = tColon
 		p.unexpected()
 	}
 	if lower {

@@ -18,7 +18,8 @@ type Stmt interface {
 }
 
 // Expr is an expression. It is sealed: *Literal, *Regex, *Interpolation, *FString, *VarRef, *AttrRef, *List, *ListComp,
-// *Dict, *Call, *Construct, *MapLookup, *IndexLookup, *ShortLookup, *Not, *Binary, *Cond, *IsDefined.
+// *Dict, *Call, *Construct, *MapLookup, *IndexLookup, *ShortLookup, *Not, *Binary, *Cond, *IsDefined, and *Member, which only
+// [ParseQuery] gives.
 //
 // There is no node for parentheses: they only decide the shape of the tree.
 type Expr interface {
@@ -561,6 +562,15 @@ type Cond struct {
 	Else     Expr
 }
 
+// Member is an attribute of what an expression gives, where that is no reference. Models can not say it; queries can.
+//
+//	X.name
+type Member struct {
+	X    Expr
+	Dot  Pos
+	Name Name
+}
+
 // IsDefined asks whether a variable, an attribute or an entry of a dictionary has a value.
 //
 //	name is defined
@@ -602,6 +612,7 @@ func (*Not) expr()           {}
 func (*Binary) expr()        {}
 func (*Cond) expr()          {}
 func (*IsDefined) expr()     {}
+func (*Member) expr()        {}
 
 func (*VarRef) ref()  {}
 func (*AttrRef) ref() {}

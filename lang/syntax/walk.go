@@ -82,6 +82,8 @@ func Walk(node Node, visit func(Node) bool) {
 		Walk(n.Else, visit)
 	case *IsDefined:
 		Walk(n.X, visit)
+	case *Member:
+		Walk(n.X, visit)
 	default:
 		panic(fmt.Sprintf("syntax: Walk does not know %T", n))
 	}
