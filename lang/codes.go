@@ -150,7 +150,7 @@ a.requires = b
 	}, {
 		Code:    "DirectExecuteException",
 		Meaning: "An expression stands where it must have its value at once, as in the condition of a typedef, and can not be had there. It is mostly seen as the cause of an AttributeException.",
-		Example: `typedef port as int matching self is defined
+		Example: `typedef port as int matching self is defined and self > 0
 entity Host:
     port ssh = 22
 end
