@@ -138,7 +138,7 @@ type Process struct {
 	done   chan struct{} // closed when no more frames come
 	exited chan struct{} // closed when the process is gone and its output is read
 	state  *os.ProcessState
-	serves sync.WaitGroup // handlers of calls that belong to no call of ours
+	serves sync.WaitGroup  // handlers of calls that belong to no call of ours
 	ctx    context.Context //nolint:containedctx // the life of the process: what such handlers get
 	cancel context.CancelFunc
 }

@@ -1,0 +1,626 @@
+"""Plugins: Python functions that models call."""
+
+from __future__ import annotations
+
+import asyncio
+import collections.abc
+import dataclasses
+import inspect
+import numbers
+import os
+import shutil
+import types
+import typing
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any, Callable, ClassVar, Literal, Optional, TypeVar, Union
+
+from inmanta import references
+from inmanta.ast import (
+    InvalidTypeAnnotation,
+    LocatableString,
+    Namespace,
+    PluginException,
+    RuntimeException,
+    TypingException,
+)
+from inmanta.execute import proxy
+from inmanta.execute.util import NoneValue
+from inmanta.stable_api import stable_api
+from inmanta.warnings import InmantaWarning
+
+if TYPE_CHECKING:
+    from inmanta.ast.type import Type
+
+__all__ = [
+    "Context",
+    "ModelType",
+    "Null",
+    "Plugin",
+    "PluginDeprecationWarning",
+    "PluginException",
+    "PluginMeta",
+    "allow_reference_values",
+    "deprecated",
+    "plugin",
+]
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+Null = NoneValue
+PLUGINS_PACKAGE = "inmanta_plugins"
+
+
+class PluginDeprecationWarning(InmantaWarning):
+    """A plugin is used that should not be used any more."""
+
+
+class _Owner:
+    """The statement that calls."""
+
+    def __init__(self, namespace: Namespace, location: Any) -> None:
+        self.namespace = namespace
+        self.location = location
+
+    def get_location(self) -> Any:
+        """The place of the call."""
+        return self.location
+
+    def get_namespace(self) -> Namespace:
+        """The namespace in which the call is written."""
+        return self.namespace
+
+
+@stable_api
+class Context:
+    """What a plugin can find out about its call. It is of use during the call only.
+
+    bridge is the host's side of the call; see ``intendant_host.compile``.
+    """
+
+    def __init__(self, bridge: Any, plugin: Plugin, result: Any) -> None:
+        self._bridge = bridge
+        self.plugin = plugin
+        self.result = result
+        self.resolver = bridge.resolver()
+        self.queue = bridge.scheduler()
+        self.compiler = bridge.compiler()
+        self._owner: Optional[_Owner] = None
+
+    @property
+    def owner(self) -> _Owner:
+        """The statement that calls."""
+        if self._owner is None:
+            self._owner = _Owner(*self._bridge.here())
+        return self._owner
+
+    def get_resolver(self) -> Any:
+        """The variables that the call sees."""
+        return self.resolver
+
+    def get_type(self, name: Union[str, LocatableString]) -> Type:
+        """A type by its name; raises TypeNotFoundException."""
+        from inmanta.ast.type import resolve_type
+
+        return resolve_type(str(name), self.plugin.namespace)
+
+    def get_queue_scheduler(self) -> Any:
+        """The scheduler, which knows the types."""
+        return self.queue
+
+    def get_environment_id(self) -> str:
+        """The id of the environment that is compiled for; raises if there is none."""
+        from inmanta.config import Config
+
+        env = Config.get("config", "environment", None)
+        if not env:
+            raise Exception("The environment of the model should be configured in config>environment")
+        return str(env)
+
+    def get_compiler(self) -> Any:
+        """The compiler, which knows the plugins."""
+        return self.compiler
+
+    def get_data_dir(self) -> str:
+        """A directory of the project for the data of the plugin's module; it is made if it is missing."""
+        path = os.path.join("data", self.plugin.namespace.get_full_name())
+        os.makedirs(path, exist_ok=True)
+        return path
+
+    def get_client(self) -> Any:
+        """A client of the server's API whose methods return awaitables."""
+        from inmanta.protocol import Client
+
+        return Client("compiler")
+
+    def get_sync_client(self) -> Any:
+        """A client of the server's API that waits for answers."""
+        from inmanta.protocol import SyncClient
+
+        return SyncClient("compiler")
+
+    def run_sync(self, function: Callable[[], collections.abc.Awaitable[T]], timeout: int = 5) -> T:
+        """Runs a coroutine and returns its result. timeout is in seconds; past it ConnectionRefusedError is raised."""
+
+        async def bounded() -> T:
+            return await asyncio.wait_for(function(), timeout)
+
+        try:
+            return asyncio.run(bounded())
+        except (TimeoutError, asyncio.TimeoutError):
+            raise ConnectionRefusedError() from None
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelType:
+    """Says in an annotation which type of the language is meant: ``Annotated[Any, ModelType["m::E"]]``."""
+
+    model_type: str
+
+    def __class_getitem__(cls, key: str) -> ModelType:
+        return cls(key)
+
+
+# -- annotations
+
+_PRIMITIVES: dict[object, str] = {str: "string", int: "int", float: "float", bool: "bool", numbers.Number: "number"}
+_UNION_ORIGINS: tuple[object, ...] = (Union, getattr(types, "UnionType", Union))
+
+
+def entity_of_dataclass(cls: type) -> Optional[str]:
+    """The name of the entity that a dataclass is paired with by its name and module; None outside modules."""
+    parts = cls.__module__.split(".")
+    if parts[0] != PLUGINS_PACKAGE or len(parts) < 2:
+        return None
+    return "::".join([*parts[1:], cls.__qualname__])
+
+
+@dataclasses.dataclass
+class Signature:
+    """A type in the notation of the compiler, with what has to be converted for Python.
+
+    convert is None when proxies will do; otherwise it takes a value of the language and the context of proxies.
+    """
+
+    text: str
+    convert: Optional[Callable[[Any, proxy.ProxyContext], Any]] = None
+
+
+def _wrap(value: Any, context: proxy.ProxyContext) -> Any:
+    return proxy.DynamicProxy.return_value(value, context=context)
+
+
+def _leaf(name: str, dataclass: Optional[type] = None, *, as_proxy: bool = False) -> Signature:
+    """A named type: entities that are dataclasses reach Python as such, unless a proxy is asked for."""
+
+    def convert(value: Any, context: proxy.ProxyContext) -> Any:
+        from inmanta.execute import runtime
+
+        if isinstance(value, runtime.Instance) and value.type.is_dataclass and not as_proxy:
+            found: Any = getattr(runtime.need_bridge(), "to_dataclass")(value, dataclass)  # noqa: B009
+            return found
+        return _wrap(value, context)
+
+    return Signature(name, convert)
+
+
+def _list_of(inner: Signature) -> Signature:
+    text = inner.text if inner.text.isidentifier() or "::" in inner.text and " " not in inner.text else f"({inner.text})"
+    if inner.text in ("any", "any | Reference[any]"):
+        return Signature("list" if inner.text == "any" else f"({inner.text})[]")
+    convert = inner.convert
+    if convert is None:
+        return Signature(text + "[]")
+    element = convert
+
+    def convert_all(value: Any, context: proxy.ProxyContext) -> Any:
+        if not isinstance(value, list):
+            return _wrap(value, context)
+        out = [element(v, context.nested(relative_path=f"[{i}]")) for i, v in enumerate(value)]
+        if any(isinstance(v, proxy.DynamicProxy) for v in out) or all(map(_is_plain, out)):
+            return _wrap(value, context)
+        return out
+
+    return Signature(text + "[]", convert_all)
+
+
+def _dict_of(inner: Signature) -> Signature:
+    text = f"dict[string, {inner.text}]"
+    convert = inner.convert
+    if convert is None:
+        return Signature(text)
+    element = convert
+
+    def convert_all(value: Any, context: proxy.ProxyContext) -> Any:
+        if not isinstance(value, dict):
+            return _wrap(value, context)
+        out = {k: element(v, context.nested(relative_path=f"[{k!r}]")) for k, v in value.items()}
+        if any(isinstance(v, proxy.DynamicProxy) for v in out.values()) or all(map(_is_plain, out.values())):
+            return _wrap(value, context)
+        return out
+
+    return Signature(text, convert_all)
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, (str, int, float))
+
+
+def _union_of(parts: list[Signature]) -> Signature:
+    texts: list[str] = []
+    converts = [p.convert for p in parts if p.convert is not None]
+    for p in parts:
+        if p.text not in texts:
+            texts.append(p.text)
+    text = " | ".join(texts)
+    if not converts:
+        return Signature(text)
+
+    def convert(value: Any, context: proxy.ProxyContext) -> Any:
+        for c in converts:
+            out = c(value, context)
+            if not isinstance(out, proxy.DynamicProxy):
+                return out
+        return _wrap(value, context)
+
+    return Signature(text, convert)
+
+
+def signature_of_text(text: str) -> Signature:
+    """A type in the syntax of models, as annotations that are strings have it."""
+    text = text.strip()
+    if text in ("any", "expression"):
+        return Signature("any")
+    if text.endswith("?"):
+        inner = signature_of_text(text[:-1])
+        return Signature(inner.text + "?", inner.convert)
+    if text.endswith("[]"):
+        return _list_of(signature_of_text(text[:-2]))
+    if text in ("string", "int", "float", "number", "bool", "list", "dict", "null", "None"):
+        return Signature("null" if text == "None" else text)
+    return _leaf(text)
+
+
+def _invalid(hint: object, why: str = "") -> InvalidTypeAnnotation:
+    return InvalidTypeAnnotation(None, why or f"invalid type {hint}, it has no equivalent in the modelling language")
+
+
+def signature_of(hint: Any) -> Signature:
+    """The type that an annotation stands for; raises InvalidTypeAnnotation."""
+    if hint is None or hint is type(None):
+        return Signature("null")
+    if isinstance(hint, str):
+        return signature_of_text(hint)
+    if isinstance(hint, typing.ForwardRef):
+        return signature_of_text(hint.__forward_arg__)
+    alias = getattr(typing, "TypeAliasType", None)
+    if alias is not None and isinstance(hint, alias):
+        return signature_of(hint.__value__)
+    if isinstance(hint, TypeVar):
+        return Signature("any")
+    if hint in (Any, object):
+        return Signature("any")
+    if isinstance(hint, collections.abc.Hashable) and hint in _PRIMITIVES:
+        return Signature(_PRIMITIVES[hint])
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        models = [m for m in hint.__metadata__ if isinstance(m, ModelType)]
+        if not models:
+            return signature_of(hint.__origin__)
+        plain = hint.__origin__
+        named = signature_of_text(models[-1].model_type)
+        if isinstance(plain, type) and issubclass(plain, proxy.DynamicProxy):
+            return Signature(named.text)
+        return named
+    if origin in _UNION_ORIGINS and origin is not None:
+        return _union_signature(args)
+    if hint is Union:
+        raise _invalid(hint, "Union type must be subscripted")
+    if origin is Literal:
+        return _union_of([Signature(_PRIMITIVES.get(type(v), "any")) for v in args])
+    if origin is not None and isinstance(origin, type):
+        return _generic_signature(hint, origin, args)
+    if isinstance(hint, type):
+        return _class_signature(hint)
+    raise _invalid(hint)
+
+
+def _union_signature(args: tuple[Any, ...]) -> Signature:
+    parts = [signature_of(a) for a in args]
+    nullable = any(p.text == "null" for p in parts)
+    rest = [p for p in parts if p.text != "null"]
+    if not rest:
+        return Signature("null")
+    # What may be null already is listed once.
+    flat = _union_of(rest)
+    if nullable:
+        text = flat.text + ("?" if len({p.text for p in rest}) == 1 and not flat.text.endswith("?") and "|" not in flat.text else " | null")
+        return Signature(text, flat.convert)
+    return flat
+
+
+def _generic_signature(hint: Any, origin: type, args: tuple[Any, ...]) -> Signature:
+    if issubclass(origin, references.Reference):
+        inner = signature_of(args[0]).text if args and not isinstance(args[0], TypeVar) else "any"
+        return Signature(f"Reference[{inner}]")
+    if origin in (dict, collections.abc.Mapping):
+        if not args:
+            return Signature("dict")
+        if args[0] is not str:
+            raise _invalid(hint, f"invalid type {hint}, dictionary keys should be 'str', got {args[0]} instead")
+        inner = signature_of(args[1])
+        return Signature("dict") if inner.text == "any" else _dict_of(inner)
+    if origin in (list, collections.abc.Sequence):
+        return _list_of(signature_of(args[0])) if args else Signature("list")
+    if issubclass(origin, (collections.abc.Mapping, collections.abc.Sequence, collections.abc.Set)):
+        raise _invalid(hint, f"invalid type {hint}, only list, Sequence, dict and Mapping are supported as collections")
+    return _class_signature(origin)
+
+
+def _class_signature(hint: type) -> Signature:
+    if hint in (dict, collections.abc.Mapping):
+        return Signature("dict")
+    if hint in (list, collections.abc.Sequence):
+        return Signature("list")
+    if issubclass(hint, references.Reference):
+        kind = hint.get_reference_type()
+        if kind is None or isinstance(kind, TypeVar):
+            return Signature("Reference[any]")
+        return Signature(f"Reference[{signature_of(kind).text}]")
+    if issubclass(hint, (collections.abc.Mapping, collections.abc.Sequence, collections.abc.Set)) and not issubclass(hint, str):
+        raise _invalid(hint, f"invalid type {hint}, only list, Sequence, dict and Mapping are supported as collections")
+    if dataclasses.is_dataclass(hint):
+        name = entity_of_dataclass(hint)
+        if name is None:
+            raise _invalid(hint, f"invalid type {hint}, this dataclass has no associated inmanta entity")
+        return _leaf(name, hint)
+    if not issubclass(hint, proxy.DynamicProxy):
+        warnings.warn(
+            InmantaWarning(
+                f"Encountered Python type '{hint.__module__}.{hint.__qualname__}' in a plugin's signature, for which there is no"
+                " equivalent in the modelling language. It is read as 'any'. Annotate with"
+                " `typing.Annotated[<type>, ModelType['<model type>']]` to say which type is meant."
+            ),
+            stacklevel=2,
+        )
+    return Signature("any")
+
+
+# -- plugins
+
+
+@dataclasses.dataclass
+class PluginArgument:
+    """A parameter of a plugin. kind is that of inspect.Parameter."""
+
+    name: str
+    hint: Any
+    kind: Any
+    default: Any = inspect.Parameter.empty
+    signature: Optional[Signature] = None
+
+    @property
+    def has_default(self) -> bool:
+        """Reports whether an argument may be left out."""
+        return self.default is not inspect.Parameter.empty
+
+
+class PluginMeta(type):
+    """Keeps the registered plugins."""
+
+    __functions: ClassVar[dict[str, type[Plugin]]] = {}
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> Any:
+        cls = super().__new__(mcs, name, bases, dct)
+        if dct.get("__fq_plugin_name__"):
+            mcs.add_function(cls)
+        return cls
+
+    @classmethod
+    def add_function(mcs, plugin_class: Any) -> None:
+        """Registers a plugin."""
+        mcs.__functions[plugin_class.__fq_plugin_name__] = plugin_class
+
+    @classmethod
+    def get_functions(mcs) -> dict[str, type[Plugin]]:
+        """The registered plugins by qualified name."""
+        return dict(mcs.__functions)
+
+    @classmethod
+    def clear(mcs, inmanta_module: Optional[str] = None) -> None:
+        """Forgets the plugins of a module, or all."""
+        if inmanta_module is None:
+            mcs.__functions.clear()
+            return
+        top = f"{PLUGINS_PACKAGE}.{inmanta_module}"
+        for name, cls in list(mcs.__functions.items()):
+            if cls.__module__ == top or cls.__module__.startswith(top + "."):
+                del mcs.__functions[name]
+
+
+class Plugin(metaclass=PluginMeta):
+    """A plugin. An instance of it can be called from Python with values that are converted already."""
+
+    __fq_plugin_name__: ClassVar[str] = ""
+    __plugin_name__: ClassVar[str] = ""
+    __function__: ClassVar[Any] = None
+    deprecated: ClassVar[bool] = False
+    replaced_by: ClassVar[Optional[str]] = None
+    opts: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, namespace: Namespace) -> None:
+        self.namespace = namespace
+        self.location = None
+        self.arguments: list[PluginArgument] = []
+        self._context: Optional[str] = None
+        self._load()
+
+    def _load(self) -> None:
+        function = self.__function__
+        hints = dict(getattr(function, "__annotations__", {}))
+        # With postponed evaluation every annotation is a string of Python. One that names nothing in Python is a type of the
+        # language, as it would be without.
+        if _postponed(function):
+            hints = {name: _evaluate(hint, function) for name, hint in hints.items()}
+        self.return_hint = hints.get("return", "any")
+        for p in inspect.signature(function).parameters.values():
+            hint = hints.get(p.name, inspect.Parameter.empty)
+            if hint is Context or isinstance(hint, str) and hint in ("Context", "plugins.Context"):
+                self._context = p.name
+                continue
+            if hint is inspect.Parameter.empty:
+                raise RuntimeException(
+                    None,
+                    f"All arguments of plugin {self.get_full_name()!r} should be annotated: {p.name!r} has no annotation",
+                )
+            self.arguments.append(PluginArgument(p.name, hint, p.kind, p.default))
+
+    def normalize(self) -> None:
+        """Finds out what the annotations mean; raises InvalidTypeAnnotation."""
+        for a in self.arguments:
+            try:
+                a.signature = signature_of(a.hint)
+            except TypingException as e:
+                raise InvalidTypeAnnotation(None, f"{e.msg} (argument {a.name} of plugin {self.get_full_name()})") from e
+        try:
+            self.return_signature = signature_of(self.return_hint)
+        except TypingException as e:
+            raise InvalidTypeAnnotation(None, f"{e.msg} (return value of plugin {self.get_full_name()})") from e
+
+    def check_requirements(self) -> None:
+        """Raises Exception when a command that the plugin needs is missing."""
+        for command in self.opts.get("bin") or ():
+            if shutil.which(command) is None:
+                raise Exception(f"{self.__function__.__name__} requires {command} to be available in $PATH")
+
+    @classmethod
+    def deprecate_function(cls, replaced_by: Optional[str] = None) -> None:
+        """Marks the plugin as one that should not be used any more."""
+        cls.deprecated = True
+        cls.replaced_by = replaced_by
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.check_requirements()
+
+        def wrap(value: Any) -> Any:
+            return value if isinstance(value, Context) else proxy.DynamicProxy.return_value(value)
+
+        if self._context is not None and self._context not in kwargs and not any(isinstance(a, Context) for a in args):
+            from inmanta.execute import runtime
+
+            kwargs[self._context] = Context(runtime.need_bridge(), self, None)
+        return self.__function__(*map(wrap, args), **{k: wrap(v) for k, v in kwargs.items()})
+
+    def is_accept_unknowns(self) -> bool:
+        """Reports whether unknown arguments reach the plugin."""
+        return bool(self.opts.get("allow_unknown"))
+
+    def emit_statement(self) -> bool:
+        """Reports whether the plugin sets the result itself."""
+        return bool(self.opts.get("emits_statements"))
+
+    def get_full_name(self) -> str:
+        """The qualified name."""
+        return self.__fq_plugin_name__
+
+    def type_string(self) -> str:
+        """The qualified name."""
+        return self.__fq_plugin_name__
+
+    def get_signature(self) -> str:
+        """The signature for people."""
+        parts = [f"{a.name}: {a.hint}" for a in self.arguments]
+        return f"{self.__plugin_name__}({', '.join(parts)}) -> {self.return_hint}"
+
+
+def _postponed(function: Any) -> bool:
+    """Reports whether a function was compiled with ``from __future__ import annotations``."""
+    import __future__
+
+    return bool(function.__code__.co_flags & __future__.annotations.compiler_flag)
+
+
+def _evaluate(hint: Any, function: Any) -> Any:
+    if not isinstance(hint, str):
+        return hint
+    try:
+        return eval(hint, function.__globals__)
+    except Exception:
+        return hint
+
+
+def _register(fnc: F, name: Optional[str], opts: dict[str, Any]) -> F:
+    if name is None:
+        name = fnc.__name__
+    parts = fnc.__module__.split(".")
+    if parts[0] != PLUGINS_PACKAGE or len(parts) < 2:
+        raise Exception(f"All plugin modules should be loaded in the {PLUGINS_PACKAGE} package, not in {fnc.__module__}")
+    full = "::".join([*parts[1:], name])
+    cls = PluginMeta(
+        name,
+        (Plugin,),
+        {
+            "__module__": fnc.__module__,
+            "__fq_plugin_name__": full,
+            "__plugin_name__": name,
+            "__function__": staticmethod(fnc),
+            "__doc__": fnc.__doc__,
+            "opts": opts,
+        },
+    )
+    fnc.__plugin__ = cls  # type: ignore[attr-defined]
+    return fnc
+
+
+@typing.overload
+def plugin(function: F) -> F: ...
+
+
+@typing.overload
+def plugin(
+    function: Optional[str] = None,
+    commands: Optional[list[str]] = None,
+    emits_statements: bool = False,
+    allow_unknown: bool = False,
+) -> Callable[[F], F]: ...
+
+
+@stable_api
+def plugin(
+    function: Any = None,
+    commands: Optional[list[str]] = None,
+    emits_statements: bool = False,
+    allow_unknown: bool = False,
+) -> Any:
+    """Registers a function as a plugin: ``@plugin``, ``@plugin()`` or ``@plugin("name", ...)``."""
+    opts = {"bin": commands, "emits_statements": emits_statements, "allow_unknown": allow_unknown}
+    if function is None or isinstance(function, str):
+        return lambda fnc: _register(fnc, function, opts)
+    return _register(function, None, opts)
+
+
+@stable_api
+def deprecated(function: Optional[Callable[..., Any]] = None, *, replaced_by: Optional[str] = None, **kwargs: Any) -> Any:
+    """Marks a plugin as one that should not be used any more. It stands above ``@plugin``."""
+
+    def mark(fnc: Any) -> Any:
+        cls = getattr(fnc, "__plugin__", None)
+        if cls is None:
+            raise Exception(
+                f"Can not deprecate '{fnc.__name__}': The '@deprecated' decorator should be used in combination with the '@plugin' "
+                "decorator and should be placed at the top."
+            )
+        cls.deprecate_function(replaced_by)
+        return fnc
+
+    return mark if function is None else mark(function)
+
+
+@stable_api
+def allow_reference_values(instance: T) -> T:
+    """A copy of a proxy whose attributes or elements may be references; anything else as it is."""
+    if isinstance(instance, proxy.DynamicProxy):
+        return instance._allow_references()
+    return instance
+
+

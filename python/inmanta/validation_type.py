@@ -1,0 +1,62 @@
+"""Types whose values are checked in Python: ``pydantic.*``, ``datetime.*``, ``ipaddress.*`` and ``uuid.*``."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Any, Optional
+
+_MODULES = ("pydantic", "datetime", "ipaddress", "uuid")
+
+
+def regex_string(value: str) -> str:
+    """A regular expression; raises ValueError for any other text."""
+    try:
+        re.compile(value)
+    except re.error as e:
+        raise ValueError(f"invalid regular expression {value!r}: {e}") from None
+    return value
+
+
+def _with_regex(expression: str) -> Any:
+    pattern = re.compile(expression)
+
+    def check(value: Any) -> Any:
+        if not isinstance(value, str) or pattern.match(value) is None:
+            raise ValueError(f"string does not match regex {expression!r}")
+        return value
+
+    return check
+
+
+def parametrize_type(base_type: Any, type_name: str, params: Optional[dict[str, Any]] = None) -> Any:
+    """The type with its parameters, for types that pydantic makes by calling a function."""
+    if params is None:
+        return base_type
+    if not callable(base_type):
+        raise TypeError(f"{type_name} takes no parameters")
+    return base_type(**params)
+
+
+def validate_type(fq_type_name: str, value: Any, validation_parameters: Optional[dict[str, Any]] = None) -> None:
+    """Checks a value against a type of one of a few Python modules.
+
+    Raises ValueError, of which pydantic's errors are a kind, when the value does not fit.
+    """
+    if fq_type_name == "inmanta.validation_type.regex_string":
+        regex_string(value)
+        return
+    module, _, name = fq_type_name.rpartition(".")
+    if module not in _MODULES:
+        raise ValueError(f"Unknown type {fq_type_name}")
+    pydantic = importlib.import_module("pydantic")
+    found = getattr(importlib.import_module(module), name, None)
+    if found is None:
+        raise ValueError(f"Unknown type {fq_type_name}")
+    params = dict(validation_parameters or {})
+    expression = params.pop("regex", None)
+    if module == "pydantic" and callable(found) and (params or name.startswith("con")):
+        found = found(**params)
+    pydantic.TypeAdapter(found).validate_python(value)
+    if expression is not None:
+        _with_regex(expression)(value)
