@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"python":                  {"model", "sdk"},
 	"python/executor":         {"model", "sdk", "python", "python/venv"},
 	"python/venv":             {"model"},
+	"python/compilehost":      {"diag", "model", "lang", "lang/value", "lang/module", "python"},
 	"gitsync":                 {"model"},
 	"compilerd":               {"model", "lang", "diag", "python"},
 	"scheduler/engine":        {"model"},

@@ -30,6 +30,23 @@ type ResourceType struct {
 	Computed map[string]func(c value.Context, i value.Instance) (value.Value, error)
 	// Ignore reports that an instance makes no resource; nil means that all do.
 	Ignore func(i value.Instance) (bool, error)
+	// Make, if not nil, makes the resources of several instances at once, one result for each, and Identify gives the id that one
+	// of them would have; ok is false when it makes none or the id is not known yet. The other functions and fields are not
+	// used then.
+	Make     func(c value.ModelContext, all []value.Instance) ([]Made, error)
+	Identify func(c value.ModelContext, i value.Instance) (id string, ok bool, err error)
+}
+
+// Made is what [ResourceType.Make] makes of an instance.
+type Made struct {
+	// ID is empty when no resource is made, or with a Fault.
+	ID string
+	// Attributes are the fields as a JSON object.
+	Attributes []byte
+	// Unknown says that a field has a value that is not known yet.
+	Unknown bool
+	// Fault is why no resource can be made; nil when one can. Its place is that of the instance.
+	Fault *diag.Diagnostic
 }
 
 // Undefined is the value of a field that is not known yet.
@@ -46,6 +63,9 @@ func (h *host) Resource(i value.Instance) (string, bool, error) {
 	for _, r := range h.order {
 		if !i.IsA(r.Entity) {
 			continue
+		}
+		if r.Identify != nil {
+			return r.Identify(exportContext{h, i}, i)
 		}
 		id, err := h.resourceID(r, i)
 		switch {
@@ -160,11 +180,17 @@ type exported struct {
 }
 
 // export makes the desired state of a model.
-func (c *compilation) export(prog *check.Program, m *eval.Model) {
+func (c *compilation) export(prog *check.Program, m *eval.Model) error {
 	x := &exporter{c: c, byID: map[model.ResourceID]*exported{}, byInst: map[*eval.Instance]*exported{}, ignored: map[*eval.Instance]bool{}}
 	for _, r := range c.host.order {
 		e, ok := prog.Symbols[r.Entity].(*check.Entity)
 		if !ok {
+			continue
+		}
+		if r.Make != nil {
+			if err := x.made(r, e, m); err != nil {
+				return err
+			}
 			continue
 		}
 		for _, i := range m.Instances {
@@ -184,16 +210,20 @@ func (c *compilation) export(prog *check.Program, m *eval.Model) {
 		x.requires(r)
 	}
 	x.implied()
+	if err := x.adjust(); err != nil {
+		return err
+	}
 	x.cycles()
 	if c.diags.HasErrors() {
-		return
+		return nil
 	}
 	if len(x.all) > 0 {
 		x.finish()
-		return
+		return nil
 	}
 	c.res.State.Digest = model.StateDigest(nil)
 	c.res.State.Unknowns = c.host.unknowns
+	return nil
 }
 
 type exporter struct {
@@ -222,9 +252,7 @@ func (x *exporter) resource(r *ResourceType, i *eval.Instance) {
 		x.fail("CompilerException", i, "no resource %s can be made of %s: %s", r.Entity, value.Str(i), err)
 		return
 	}
-	if old := x.byID[id]; old != nil {
-		d := diag.Errorf("CompilerException", i.At().Range(), "Resource %s exists more than once in the configuration model", id)
-		x.c.diags.Add(d.WithRelated(old.inst.At().Range(), "the other one is made here"))
+	if x.taken(id, i) {
 		return
 	}
 	res := &exported{id: id, inst: i}
@@ -261,8 +289,12 @@ func (x *exporter) resource(r *ResourceType, i *eval.Instance) {
 		x.fail("CompilerException", i, "resource %s can not be written: %s", id, err)
 		return
 	}
-	x.byID[id] = res
-	x.byInst[i] = res
+	x.add(res)
+}
+
+func (x *exporter) add(res *exported) {
+	x.byID[res.id] = res
+	x.byInst[res.inst] = res
 	x.all = append(x.all, res)
 }
 
@@ -421,10 +453,14 @@ func (x *exporter) finish() {
 	slices.Sort(x.sets)
 	st.ResourceSets = x.sets
 	st.Unknowns = x.c.host.unknowns
+	for _, f := range x.c.ext.CodeFiles {
+		x.c.host.files[f.Hash] = f.Content
+	}
 	for hash, content := range x.c.host.files {
 		st.Files = append(st.Files, model.File{Hash: hash, Content: content})
 	}
 	slices.SortFunc(st.Files, func(a, b model.File) int { return cmp.Compare(a.Hash, b.Hash) })
+	st.Code = x.c.ext.Code
 	st.Digest = model.StateDigest(st.Intents)
 	x.c.res.Stats.Resources = len(st.Intents)
 }

@@ -59,6 +59,22 @@ type Extension struct {
 	Plugins []*value.Plugin
 	// Resources are resource types; they replace built-in ones for the same entity.
 	Resources []ResourceType
+	// Code is the code of modules that agents need, with its contents in CodeFiles.
+	Code      []model.ModuleCode
+	CodeFiles []model.File
+	// Evaluated, if not nil, is called once the model has run, also when it has faults.
+	Evaluated func(c value.ModelContext) diag.List
+	// Adjust, if not nil, is called once all resources are made. It returns what resources require where that differs from
+	// what the model says.
+	Adjust func(c value.ModelContext, made []AdjustedResource) (map[model.ResourceID][]model.ResourceID, diag.List, error)
+}
+
+// AdjustedResource is a resource before its requirements are final.
+type AdjustedResource struct {
+	ID         model.ResourceID
+	Instance   value.Instance
+	Requires   []model.ResourceID
+	Attributes []byte // JSON
 }
 
 // Stats says how much a compile did and how long it took. It is not part of the result's digest.
@@ -126,11 +142,19 @@ func (c *compilation) phases(ctx context.Context, p Project) error {
 	}
 	c.res.Model = m
 	c.res.Stats.Instances, c.res.Stats.Steps, c.res.Stats.Freezes = len(m.Instances), m.Steps, m.Freezes
-	c.res.Inputs = c.host.used()
-	if c.faults(faults) {
+	failed := c.faults(faults)
+	if c.ext.Evaluated != nil {
+		c.diags.Add(c.ext.Evaluated(exportContext{h: c.host})...)
+	}
+	if failed || c.diags.HasErrors() {
+		c.res.Inputs = c.host.used()
 		return nil
 	}
-	c.export(c.bound, m)
+	err = c.export(c.bound, m)
+	c.res.Inputs = c.host.used()
+	if err != nil {
+		return fmt.Errorf("exporting: %w", err)
+	}
 	c.lap(&c.res.Stats.Export)
 	return nil
 }
@@ -156,7 +180,7 @@ func (c *compilation) front(ctx context.Context, p Project) error {
 	if err != nil || c.diags.HasErrors() {
 		return err
 	}
-	c.host = newHost(c, ext)
+	c.ext, c.host = ext, newHost(c, ext)
 	c.check()
 	c.lap(&c.res.Stats.Check)
 	return nil
@@ -171,6 +195,7 @@ type compilation struct {
 	start  time.Time
 	loaded *module.Program // nil until the files are read
 	bound  *check.Program  // nil until names are bound; incomplete when that gave errors
+	ext    Extension
 	host   *host
 	diags  diag.List
 	res    *Result
@@ -200,6 +225,7 @@ func (c *compilation) extensions(ctx context.Context) (Extension, error) {
 		return ext, fmt.Errorf("loading plugins: %w", err)
 	}
 	c.diags.Add(ds...)
+	ext.Code, ext.CodeFiles, ext.Evaluated, ext.Adjust = more.Code, more.CodeFiles, more.Evaluated, more.Adjust
 	for _, p := range more.Plugins {
 		if i := slices.IndexFunc(ext.Plugins, func(q *value.Plugin) bool { return q.Name == p.Name }); i >= 0 {
 			ext.Plugins[i] = p

@@ -1,8 +1,10 @@
 package lang
 
 import (
+	"errors"
 	"io"
 
+	"github.com/intendant/intendant/lang/eval"
 	"github.com/intendant/intendant/lang/module"
 	"github.com/intendant/intendant/lang/std"
 	"github.com/intendant/intendant/lang/value"
@@ -31,14 +33,16 @@ type exportContext struct {
 	inst value.Instance
 }
 
-var _ value.Context = exportContext{}
+var _ value.ModelContext = exportContext{}
 
 func (c exportContext) Stdout() io.Writer { return c.h.Stdout() }
 func (c exportContext) Namespace() string { return module.Main }
 
 func (c exportContext) Location() string {
-	if places := c.inst.Places(); len(places) > 0 {
-		return places[0]
+	if c.inst != nil {
+		if places := c.inst.Places(); len(places) > 0 {
+			return places[0]
+		}
 	}
 	return ""
 }
@@ -67,3 +71,38 @@ func (c exportContext) Await(kind value.InputKind, name, resource string) *value
 func (c exportContext) AddFile(content []byte) string { return c.h.AddFile(content) }
 
 func (c exportContext) Random(purpose string, n int) []byte { return c.h.Random(purpose, n) }
+
+func (c exportContext) Type(name string) (value.TypeInfo, bool) {
+	return eval.Describe(c.h.c.bound, name)
+}
+func (c exportContext) TypeNames() []string   { return eval.TypeNames(c.h.c.bound) }
+func (c exportContext) PluginNames() []string { return eval.PluginNames(c.h.c.bound) }
+
+func (c exportContext) Instances(entity string) []value.Instance {
+	if c.h.c.res.Model == nil {
+		return nil
+	}
+	return c.h.c.res.Model.InstancesOf(entity)
+}
+
+// errOver says that something was asked for that only a running model can give.
+var errOver = errors.New("the model does not run any more: this is possible in plugins only")
+
+func (c exportContext) Construct(string, *value.Dict) (value.Instance, error) { return nil, errOver }
+
+// Invoke calls a plugin with as many arguments as it has parameters: what the values of fields are made of does not need more.
+func (c exportContext) Invoke(name string, args []value.Value, kwargs *value.Dict) (value.Value, error) {
+	p, ok := c.h.Plugin(name)
+	if !ok || kwargs != nil && kwargs.Len() > 0 || len(args) > len(p.Params) {
+		return nil, errOver
+	}
+	bound := make([]value.Value, len(p.Params))
+	copy(bound, args)
+	for i := len(args); i < len(p.Params); i++ {
+		if p.Params[i].Default == nil {
+			return nil, errOver
+		}
+		bound[i] = p.Params[i].Default
+	}
+	return p.Call(c, bound)
+}

@@ -314,7 +314,8 @@ func (p *Process) Handle(method string, h Handler) {
 	p.handlers[method] = h
 }
 
-// Call calls a method of the process. args is written as JSON, the result is decoded into result unless that is nil; a
+// Call calls a method of the process. args is written as JSON, a
+// json.RawMessage as it is; the result is decoded into result unless that is nil; a
 // *json.RawMessage takes the text itself. Calls that Python makes meanwhile on behalf of this one are handled by this goroutine, with
 // ctx. Errors: an [*Error] for an exception, an [*ExitError] when the process is gone, that of ctx when that is done first: the
 // process then may still work on the call.
@@ -322,9 +323,12 @@ func (p *Process) Call(ctx context.Context, method string, args, result any) err
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("calling %s: %w", method, err)
 	}
-	text, err := json.Marshal(args)
-	if err != nil {
-		return fmt.Errorf("calling %s: %w", method, err)
+	text, ok := args.(json.RawMessage)
+	if !ok {
+		var err error
+		if text, err = json.Marshal(args); err != nil {
+			return fmt.Errorf("calling %s: %w", method, err)
+		}
 	}
 	if len(text) > p.cfg.MaxFrame-1<<10 {
 		return fmt.Errorf("calling %s: the arguments have %d bytes, more than the limit of %d", method, len(text), p.cfg.MaxFrame)

@@ -117,10 +117,12 @@ class Host:
             return d
         ((key, v),) = d.items()
         if key == "$i":
-            serial, index = v
+            serial, index = v[0], v[1]
             found = self.instances_by_serial.get(serial)
             if found is None:
                 found = self.instances_by_serial[serial] = runtime.Instance(serial, index)
+            if len(v) > 2:
+                found._reference = self.refs.get(v[2])
             return found
         if key == "$d":
             return dict(zip(v[::2], v[1::2]))

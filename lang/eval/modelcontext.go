@@ -1,0 +1,162 @@
+package eval
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/intendant/intendant/lang/check"
+	"github.com/intendant/intendant/lang/value"
+)
+
+var _ value.ModelContext = (*callContext)(nil)
+
+// Type describes an entity or a typedef.
+func (c *callContext) Type(name string) (value.TypeInfo, bool) { return Describe(c.m.prog, name) }
+
+// TypeNames lists the qualified names of entities and typedefs, sorted.
+func (c *callContext) TypeNames() []string { return TypeNames(c.m.prog) }
+
+// PluginNames lists the qualified names of plugins, sorted.
+func (c *callContext) PluginNames() []string { return PluginNames(c.m.prog) }
+
+// Instances lists the instances of an entity and of those that descend from it.
+func (c *callContext) Instances(entity string) []value.Instance {
+	return instancesOf(c.m.prog, c.m.instances, entity)
+}
+
+// Construct makes an instance as a constructor at the place of the call would.
+func (c *callContext) Construct(entity string, attrs *value.Dict) (value.Instance, error) {
+	e, ok := c.m.prog.Symbols[entity].(*check.Entity)
+	if !ok {
+		return nil, &faultError{check.New("TypeNotFoundException", nil, "could not find type %s", entity)}
+	}
+	at := c.e.Where()
+	i := c.m.newInstance(e, at)
+	if c.sc != nil {
+		i.maker = c.sc.inst
+	}
+	for k := range attrs.Len() {
+		name, v := attrs.At(k)
+		slot, ok := e.Slot(name)
+		if !ok {
+			return nil, &faultError{check.New("TypingException", at, "no attribute %s on type %s", name, e)}
+		}
+		if f := c.m.setDirect(i, attrValue{name, slot, v}, at); f != nil {
+			return nil, &faultError{f}
+		}
+	}
+	if f := c.m.register(i); f != nil {
+		return nil, &faultError{f}
+	}
+	if f := c.m.emitImplements(i); f != nil {
+		return nil, &faultError{f}
+	}
+	return i, nil
+}
+
+// Invoke calls a plugin as a call in a model does.
+func (c *callContext) Invoke(name string, args []value.Value, kwargs *value.Dict) (value.Value, error) {
+	p, ok := c.m.prog.Symbols[name].(*check.Plugin)
+	if !ok {
+		return nil, &faultError{check.New("NotFoundException", nil, "there is no plugin %s", name)}
+	}
+	var named []kwarg
+	if kwargs != nil {
+		for i := range kwargs.Len() {
+			k, v := kwargs.At(i)
+			named = append(named, kwarg{k, v})
+		}
+	}
+	bound, unknown, f := c.m.bindArgs(p, args, named)
+	switch {
+	case f != nil:
+		return nil, &faultError{f}
+	case unknown && !p.AllowUnknown:
+		return &value.Unknown{}, nil
+	}
+	return safely(p.Plugin, c, bound)
+}
+
+// Describe describes an entity or a typedef of a program.
+func Describe(p *check.Program, name string) (value.TypeInfo, bool) {
+	switch s := p.Symbols[name].(type) {
+	case *check.Typedef:
+		t := value.TypeInfo{Name: name, Base: s.Base.String(), Line: s.At.Line()}
+		if s.At.File != nil {
+			t.File = s.At.File.Name
+		}
+		return t, true
+	case *check.Entity:
+		t := value.TypeInfo{Name: name, Entity: true, Dataclass: s.Dataclass, Line: s.At.Line()}
+		if s.At.File != nil {
+			t.File = s.At.File.Name
+		}
+		for _, e := range s.Parents {
+			t.Parents = append(t.Parents, e.FullName())
+		}
+		for _, e := range s.Children {
+			t.Children = append(t.Children, e.FullName())
+		}
+		for todo := slices.Clone(s.Parents); len(todo) > 0; todo = todo[1:] {
+			if full := todo[0].FullName(); !slices.Contains(t.Ancestors, full) {
+				t.Ancestors = append(t.Ancestors, full)
+				todo = append(todo, todo[0].Parents...)
+			}
+		}
+		for _, a := range s.All {
+			t.Attributes = append(t.Attributes, describeAttribute(a))
+		}
+		return t, true
+	}
+	return value.TypeInfo{}, false
+}
+
+func describeAttribute(a *check.Attribute) value.AttributeInfo {
+	info := value.AttributeInfo{Name: a.Name, Owner: a.Entity.FullName(), Type: a.Type.String(), Relation: a.Relation, Low: a.Low, High: a.High}
+	if a.End != nil {
+		info.EndEntity, info.EndName = a.End.Entity.FullName(), a.End.Name
+	}
+	return info
+}
+
+// TypeNames lists the qualified names of the entities and typedefs of a program, sorted.
+func TypeNames(p *check.Program) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(p.Symbols)) {
+		switch p.Symbols[name].(type) {
+		case *check.Entity, *check.Typedef:
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// PluginNames lists the qualified names of the plugins of a program, sorted.
+func PluginNames(p *check.Program) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(p.Symbols)) {
+		if _, ok := p.Symbols[name].(*check.Plugin); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// InstancesOf lists the instances of an entity and of those that descend from it, in creation order.
+func (m *Model) InstancesOf(entity string) []value.Instance {
+	return instancesOf(m.prog, m.Instances, entity)
+}
+
+func instancesOf(p *check.Program, all []*Instance, entity string) []value.Instance {
+	e, ok := p.Symbols[entity].(*check.Entity)
+	if !ok {
+		return nil
+	}
+	var out []value.Instance
+	for _, i := range all {
+		if i.typ.IsA(e) {
+			out = append(out, i)
+		}
+	}
+	return out
+}

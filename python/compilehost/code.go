@@ -1,0 +1,236 @@
+package compilehost
+
+import (
+	"crypto/sha1" //nolint:gosec // the file storage addresses contents by SHA-1
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/intendant/intendant/diag"
+	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/model"
+)
+
+// Limits of the Python code of a module.
+const (
+	maxFiles = model.MaxCodeFiles
+	maxFile  = 16 << 20  // bytes of a source file
+	maxTree  = 256 << 20 // bytes of a module that has to be copied
+)
+
+// code is the Python code of a module.
+type code struct {
+	m     *module.Module
+	files []source
+}
+
+// source is a Python file.
+type source struct {
+	name string // of the Python module, such as inmanta_plugins.fabric.vlan
+	path string // within the module's tree
+}
+
+func (c *code) display(s source) string { return path.Join(c.m.Dir, s.path) }
+
+// findCode lists the modules that have Python code, in the order in which they were loaded.
+func findCode(p *module.Program) ([]*code, error) {
+	var out []*code
+	for _, m := range p.Modules {
+		if m.Plugins == "" || m.Layout == module.LayoutBuiltin || m.Layout == module.LayoutProject {
+			continue
+		}
+		c := &code{m: m}
+		err := c.find(m.Plugins, "inmanta_plugins."+m.Name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("looking for the Python code of module %s: %w", m.Name, err)
+		}
+		if len(c.files) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+var identifier = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*$`)
+
+// find lists the sources of a directory: its package first, then its files, then those of the directories in it.
+func (c *code) find(dir, pkg string) error {
+	entries, err := fs.ReadDir(c.m.Root, dir)
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case e.IsDir():
+			// What an installed module has besides code.
+			if c.m.Plugins == "." && dir == "." && slices.Contains([]string{"model", "files", "templates"}, name) {
+				continue
+			}
+			if identifier.MatchString(name) && name != "__pycache__" {
+				dirs = append(dirs, name)
+			}
+		case name == "__init__.py":
+			c.files = slices.Insert(c.files, c.first(pkg), source{pkg, path.Join(dir, name)})
+		case path.Ext(name) == ".py" && identifier.MatchString(strings.TrimSuffix(name, ".py")):
+			c.files = append(c.files, source{pkg + "." + strings.TrimSuffix(name, ".py"), path.Join(dir, name)})
+		}
+		if len(c.files) > maxFiles {
+			return fmt.Errorf("it has more than %d Python files", maxFiles)
+		}
+	}
+	for _, d := range dirs {
+		if err := c.find(path.Join(dir, d), pkg+"."+d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// first is where the files of a package begin.
+func (c *code) first(pkg string) int {
+	i := slices.IndexFunc(c.files, func(s source) bool { return strings.HasPrefix(s.name, pkg+".") })
+	if i < 0 {
+		return len(c.files)
+	}
+	return i
+}
+
+// decorated finds the first function with the decorator of plugins.
+var decorated = regexp.MustCompile(`(?m)^@(?:plugins\.)?plugin\b[^\n]*\n(?:[@ \t][^\n]*\n)*(?:async )?def (\w+)`)
+
+// refuse says which code would have to be run.
+func refuse(mods []*code) diag.List {
+	var ds diag.List
+	for _, c := range mods {
+		at := diag.Range{File: c.display(c.files[0])}
+		what := "Python code"
+		for _, f := range c.files {
+			text, err := readSource(c.m.Root, f.path)
+			if err != nil {
+				continue
+			}
+			if m := decorated.FindSubmatchIndex(text); m != nil {
+				line := 1 + strings.Count(string(text[:m[2]]), "\n")
+				space := strings.ReplaceAll(strings.TrimPrefix(f.name, "inmanta_plugins."), ".", "::")
+				what = "the Python plugin " + space + "::" + string(text[m[2]:m[3]])
+				at = diag.Range{File: c.display(f), Start: diag.Position{Line: line}, End: diag.Position{Line: line}}
+				break
+			}
+		}
+		d := diag.Errorf("PluginModuleLoadException", at, "Module %s needs %s, and running Python is switched off", c.m.Name, what)
+		ds.Add(d.WithHint("compile without --no-python, or do without the module"))
+	}
+	return ds
+}
+
+func readSource(root fs.FS, name string) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxFile:
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	}
+	return text, nil
+}
+
+// ship makes what agents need of the modules: all sources of each, with the types that they define.
+func ship(mods []*code, types map[string][]string) ([]model.ModuleCode, []model.File, error) {
+	var out []model.ModuleCode
+	contents := map[string][]byte{}
+	for _, c := range mods {
+		mc := model.ModuleCode{Module: c.m.Name, Types: types[c.m.Name], Requirements: requirements(c.m)}
+		for _, f := range c.files {
+			text, err := readSource(c.m.Root, f.path)
+			if err != nil {
+				return nil, nil, fmt.Errorf("reading the code of module %s: %w", c.m.Name, err)
+			}
+			sum := sha1.Sum(text) //nolint:gosec // see the import
+			hash := hex.EncodeToString(sum[:])
+			contents[hash] = text
+			mc.Files = append(mc.Files, model.CodeFile{Name: f.name, Hash: hash})
+		}
+		out = append(out, mc.Canonical())
+	}
+	files := make([]model.File, 0, len(contents))
+	for hash, text := range contents {
+		files = append(files, model.File{Hash: hash, Content: text})
+	}
+	slices.SortFunc(files, func(a, b model.File) int { return strings.Compare(a.Hash, b.Hash) })
+	return out, files, nil
+}
+
+// requirements are the Python packages that a module says it needs. A V1 module says so in requirements.txt, one line each; of a
+// V2 module its metadata has them. Other modules are shipped themselves, and Intendant's own package is at each agent.
+func requirements(m *module.Module) []string {
+	lines := m.Metadata.Requires
+	if m.Layout == module.LayoutV1 {
+		text, err := readSource(m.Root, "requirements.txt")
+		if err != nil {
+			return nil
+		}
+		lines = nil
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, " #")
+			lines = append(lines, line)
+		}
+	}
+	var out []string
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		name := strings.ToLower(strings.ReplaceAll(line, "_", "-"))
+		if line == "" || line[0] == '#' || line[0] == '-' || strings.HasPrefix(name, "inmanta-module-") || packageName(name) == "inmanta-core" || packageName(name) == "inmanta" {
+			continue
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// packageName is the name that a requirement begins with.
+func packageName(requirement string) string {
+	if i := strings.IndexAny(requirement, " <>=!~;[(@"); i >= 0 {
+		return requirement[:i]
+	}
+	return requirement
+}
+
+// copyTree writes a tree to a new directory. Links and the like are left out.
+func copyTree(dir string, root fs.FS) error {
+	total := int64(0)
+	return fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "__pycache__"):
+			return fs.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o700)
+		case !d.Type().IsRegular():
+			return nil
+		}
+		text, err := readSource(root, name)
+		if err != nil {
+			return err
+		}
+		if total += int64(len(text)); total > maxTree {
+			return fmt.Errorf("it has more than %d bytes", maxTree)
+		}
+		return os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), text, 0o600)
+	})
+}
