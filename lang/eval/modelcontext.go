@@ -64,10 +64,16 @@ func (c *callContext) Invoke(name string, args []value.Value, kwargs *value.Dict
 	if kwargs != nil {
 		for i := range kwargs.Len() {
 			k, v := kwargs.At(i)
-			named = append(named, kwarg{k, v})
+			named = append(named, kwarg{name: k, val: v})
 		}
 	}
-	bound, unknown, f := c.m.bindArgs(p, args, named)
+	// Faults of the arguments are at the call that is under way.
+	call := *c.e
+	call.Plugin, call.Args = p, make([]check.Expr, len(args))
+	for i := range call.Args {
+		call.Args[i] = c.e
+	}
+	bound, unknown, f := c.m.bindArgs(&call, args, named)
 	switch {
 	case f != nil:
 		return nil, &faultError{f}

@@ -139,7 +139,7 @@ func (h *Host) trace(e *python.Error) string {
 
 // plugin is the function of a plugin.
 func (h *Host) plugin(n int) func(value.Context, []value.Value) (value.Value, error) {
-	head := `{"p":` + strconv.Itoa(n) + `,"a":[`
+	head := `{"p":` + strconv.Itoa(n) + `,"v":[`
 	return func(c value.Context, args []value.Value) (value.Value, error) {
 		mc, ok := c.(value.ModelContext)
 		if !ok {
@@ -238,22 +238,11 @@ func (h *Host) fault(err error, c value.ModelContext) error {
 		}
 		return out
 	case "plugin":
-		return &value.PluginError{Message: e.Message, Class: shortClass(f.Class, e.Class)}
-	case "optional":
-		return &External{Class: "OptionalValueException", Message: e.Message, Traceback: h.trace(e)}
-	case "compiler":
-		return &External{Class: e.Class, Message: e.Message}
+		return &value.PluginError{Message: e.Message}
+	case "optional", "compiler":
+		return &value.PluginError{Message: "caused by: " + e.Message, Class: "WrappingRuntimeException"}
 	}
 	return &External{Class: e.Class, Message: e.Message, Traceback: h.trace(e)}
-}
-
-// shortClass is the name by which models' authors know an exception of a plugin: its own class with its module, but for the base
-// class of all.
-func shortClass(qualified, class string) string {
-	if class == "PluginException" {
-		return ""
-	}
-	return qualified
 }
 
 // evaluated runs finalizers, and makes what modules await known.

@@ -838,7 +838,7 @@ def call_plugin(args: dict[str, Any]) -> Any:
     if by_name:
         # With *args the context has to take its place among the positional arguments.
         keywords.clear()
-    for a, v in zip(p.arguments, args["a"]):
+    for a, v in zip(p.arguments, args["v"]):
         if by_name and p._context is not None and order.index(p._context) == len(positional):
             positional.append(plugins.Context(h, p, result))
         convert = a.signature.convert if a.signature is not None else None
