@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -366,7 +367,28 @@ func (b *binder) interpolation(e *syntax.Interpolation, scope *Scope, l *layout)
 		out.Sources = append(out.Sources, h.Source)
 		out.Refs = append(out.Refs, r)
 	}
+	out.cut()
 	return out, nil
+}
+
+// cut finds the references in the text. It fails, and leaves Cuts nil, when there are braces that belong to none: together with a
+// value they could look like another reference.
+func (x *Format) cut() {
+	var cuts []Cut
+	rest := x.Text
+	for {
+		at := strings.IndexAny(rest, "{}")
+		if at < 0 {
+			x.Cuts, x.Tail = cuts, rest
+			return
+		}
+		ref := slices.IndexFunc(x.Sources, func(s string) bool { return strings.HasPrefix(rest[at:], s) })
+		if ref < 0 {
+			return
+		}
+		cuts = append(cuts, Cut{rest[:at], ref})
+		rest = rest[at+len(x.Sources[ref]):]
+	}
 }
 
 func (b *binder) formatParts(e *syntax.FString, parts []syntax.FormatPart, scope *Scope, l *layout) ([]FPart, *Fault) {

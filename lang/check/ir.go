@@ -271,6 +271,16 @@ type Format struct {
 	Text    string
 	Sources []string
 	Refs    []Expr
+	// Cuts are the text between the references and the references in it, and Tail is what comes after the last one, when the
+	// order of substitution makes no difference as long as the values have no braces. Cuts is nil when it may.
+	Cuts []Cut
+	Tail string
+}
+
+// Cut is a piece of text and the number of the reference behind it.
+type Cut struct {
+	Before string
+	Ref    int
 }
 
 // FFormat is a format string.

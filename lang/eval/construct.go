@@ -26,21 +26,24 @@ func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fa
 	if f != nil {
 		return nil, f
 	}
-	direct := make([]attrValue, 0, len(e.Direct)+len(late))
+	from := len(m.args)
+	defer m.release(from)
 	for i := range e.Direct {
 		a := &e.Direct[i]
 		v, f := m.eval(u, a.X)
 		if f != nil {
 			return nil, f
 		}
-		direct = append(direct, attrValue{a.Name, a.Attr, v})
+		m.args = append(m.args, attrValue{a.Name, a.Attr, v})
 	}
+	direct := m.args[from:]
 	for _, l := range late {
 		if i := slices.IndexFunc(direct, func(d attrValue) bool { return d.name == l.name }); i >= 0 {
 			direct[i] = l
 			continue
 		}
-		direct = append(direct, l)
+		m.args = append(m.args, l)
+		direct = m.args[from:]
 	}
 	i, f := m.findIndexed(e, direct)
 	if f != nil {
@@ -93,6 +96,12 @@ func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fa
 		return nil, f
 	}
 	return i, nil
+}
+
+// release forgets the arguments on the stack from a place on. Arguments are evaluated inside each other.
+func (m *machine) release(from int) {
+	clear(m.args[from:])
+	m.args = m.args[:from]
 }
 
 // assignConstant gives an attribute of an instance the constant that a constructor or a default has for it.
@@ -254,9 +263,19 @@ func (m *machine) indexed(ix *check.IndexDef, e *check.Entity) *Instance {
 	return i
 }
 
+// waitingKey is a key that is looked for.
 type waitingKey struct {
-	text    string
+	key     []attrValue
 	lookups []pendingLookup
+}
+
+// text is the key as messages show it.
+func (w *waitingKey) text() string {
+	parts := make([]string, len(w.key))
+	for n, p := range w.key {
+		parts[n] = value.IndexKey(p.name, p.val)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // pendingLookup is a lookup without a match so far, and where its result goes.
@@ -272,12 +291,12 @@ func (m *machine) unmatched(e *check.Entity) []*check.Fault {
 	x := &m.indexes[e.ID]
 	for _, w := range x.order {
 		for _, l := range w.lookups {
-			f := check.New("NotFoundException", l.e.Where(), "No match in index on type %s with key %s", e, w.text)
+			f := check.New("NotFoundException", l.e.Where(), "No match in index on type %s with key %s", e, w.text())
 			if known == nil {
 				known = m.keys(e)
 			}
 			if len(out) < maxFaults {
-				suggest(f, e, w.text, known)
+				suggest(f, e, w.text(), known)
 			}
 			out = append(out, f)
 		}
@@ -452,20 +471,21 @@ func (m *machine) runLookup(u *unit, e *check.Lookup) *check.Fault {
 		return f
 	}
 	typ := e.Type
-	var params []attrValue
+	from := len(m.args)
+	defer m.release(from)
 	if e.Rel != "" {
 		t, first, f := m.shortForm(u, e)
 		if f != nil {
 			return f
 		}
-		typ, params = t, append(params, first)
+		typ, m.args = t, append(m.args, first)
 	}
 	for i := range e.Keys {
 		v, f := m.eval(u, e.Keys[i].X)
 		if f != nil {
 			return f
 		}
-		params = append(params, attrValue{name: e.Keys[i].Name, val: v})
+		m.args = append(m.args, attrValue{name: e.Keys[i].Name, val: v})
 	}
 	for _, un := range e.Unpack {
 		d, f := m.evalUnpack(u, un)
@@ -474,10 +494,10 @@ func (m *machine) runLookup(u *unit, e *check.Lookup) *check.Fault {
 		}
 		for k := range d.Len() {
 			name, v := d.At(k)
-			params = append(params, attrValue{name: name, val: v})
+			m.args = append(m.args, attrValue{name: name, val: v})
 		}
 	}
-	return m.lookupIndex(u, e, typ, params)
+	return m.lookupIndex(u, e, typ, m.args[from:])
 }
 
 func (m *machine) shortForm(u *unit, e *check.Lookup) (*check.Entity, attrValue, *check.Fault) {
@@ -511,17 +531,15 @@ func (m *machine) lookupIndex(u *unit, e *check.Lookup, typ *check.Entity, param
 	if ix == nil {
 		return noIndex(e, typ, params)
 	}
-	key, text := startKey(m.key, ix), ""
-	for n, p := range params {
+	key := startKey(m.key, ix)
+	for n := range params {
+		p := &params[n]
 		v, f := coerceKey(typ.Attr(p.name), p.val)
 		if f != nil {
 			return f
 		}
+		p.val = v
 		key = appendKey(key, p.name, v)
-		if n > 0 {
-			text += ", "
-		}
-		text += value.IndexKey(p.name, v)
 	}
 	m.key = key
 	if i := m.indexed(ix, typ); i != nil {
@@ -534,7 +552,7 @@ func (m *machine) lookupIndex(u *unit, e *check.Lookup, typ *check.Entity, param
 	}
 	w := x.waiting[string(key)]
 	if w == nil {
-		w = &waitingKey{text: text}
+		w = &waitingKey{key: slices.Clone(params)}
 		x.waiting[string(key)] = w
 		x.order = append(x.order, w)
 	}

@@ -220,8 +220,10 @@ func (m *machine) evalEntry(u *unit, e *check.MapLookup) (value.Value, *check.Fa
 }
 
 func (m *machine) evalFormat(u *unit, e *check.Format) (value.Value, *check.Fault) {
-	text := e.Text
-	for i, r := range e.Refs {
+	var few [4]string
+	texts := few[:0]
+	plain := e.Cuts != nil
+	for _, r := range e.Refs {
 		v, f := m.eval(u, r)
 		if f != nil {
 			return nil, f
@@ -233,12 +235,51 @@ func (m *machine) evalFormat(u *unit, e *check.Format) (value.Value, *check.Faul
 		case unknown:
 			return &value.Unknown{}, nil
 		}
+		plain = plain && !strings.ContainsAny(s, "{}")
+		texts = append(texts, s)
+	}
+	text, ok := "", false
+	if plain {
+		text, ok = join(e, texts)
+	} else {
+		text, ok = substitute(e, texts)
+	}
+	if !ok {
+		return nil, tooLong(e.Where())
+	}
+	return value.String(text), nil
+}
+
+// join puts texts between the pieces of a format; false when the result would be too long.
+func join(e *check.Format, texts []string) (string, bool) {
+	size := len(e.Tail)
+	for i := range e.Cuts {
+		size += len(e.Cuts[i].Before) + len(texts[e.Cuts[i].Ref])
+		if size > maxText {
+			return "", false
+		}
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for i := range e.Cuts {
+		b.WriteString(e.Cuts[i].Before)
+		b.WriteString(texts[e.Cuts[i].Ref])
+	}
+	b.WriteString(e.Tail)
+	return b.String(), true
+}
+
+// substitute replaces the references one after the other, those too that a value before them has brought into the text, as the
+// language does; false when the result would be too long.
+func substitute(e *check.Format, texts []string) (string, bool) {
+	text := e.Text
+	for i, s := range texts {
 		if len(text)+strings.Count(text, e.Sources[i])*len(s) > maxText {
-			return nil, tooLong(e.Where())
+			return "", false
 		}
 		text = strings.ReplaceAll(text, e.Sources[i], s)
 	}
-	return value.String(text), nil
+	return text, true
 }
 
 func formatFault(at *check.Loc, err error, name string) *check.Fault {

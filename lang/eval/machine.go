@@ -110,6 +110,7 @@ type machine struct {
 	serial      int
 	indexes     []entityIndex
 	key         []byte
+	args        []attrValue // a stack of arguments that are being put together
 
 	// matched remembers the text that a typedef with a regular expression accepted last.
 	matched map[*check.Typedef]value.String

@@ -52,7 +52,7 @@ func (m *machine) inquire() *inquiry {
 	for i := range m.indexes {
 		for _, w := range m.indexes[i].order {
 			for _, l := range w.lookups {
-				q.lookups[l.to] = append(q.lookups[l.to], pendingKey{l.e, w.text})
+				q.lookups[l.to] = append(q.lookups[l.to], pendingKey{l.e, w.text()})
 			}
 		}
 	}
