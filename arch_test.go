@@ -31,6 +31,8 @@ var mayImport = map[string][]string{
 	"lang":                    {"diag", "model", "lang/syntax", "lang/module", "lang/check", "lang/eval", "lang/value", "lang/std", "lang/template"},
 	"lang/langtest":           {},
 	"lang/template":           {"diag", "lang/value"},
+	"lang/xref":               {"lang/syntax", "lang/value"},
+	"lang/lsp":                {"diag", "lang", "lang/module", "lang/std", "lang/syntax", "lang/value", "lang/xref"},
 	"lang/std":                {"diag", "lang/value", "lang/pyre", "lang/template", "lang/module"},
 	"sdk":                     {"model"},
 	"sdk/sdktest":             {"model", "sdk", "agents", "agents/hub", "agents/wire"},

@@ -16,6 +16,7 @@ import (
 	"github.com/intendant/intendant/lang/eval"
 	"github.com/intendant/intendant/lang/module"
 	"github.com/intendant/intendant/lang/std"
+	"github.com/intendant/intendant/lang/syntax"
 	"github.com/intendant/intendant/lang/value"
 	"github.com/intendant/intendant/model"
 )
@@ -44,6 +45,8 @@ type Options struct {
 	Fetched []module.Place
 	// Cache keeps parsed files between compiles; nil for none.
 	Cache module.Cache
+	// Syntax is handed to the parser. It must be the same for all users of a cache.
+	Syntax syntax.Options
 }
 
 // Plugins supplies what modules define outside the language, such as in Python.
@@ -165,6 +168,7 @@ func (c *compilation) front(ctx context.Context, p Project) error {
 	c.project, c.loaded, c.res.Source = p.FS, &module.Program{}, c.source
 	prog, ds, err := module.Load(ctx, p.FS, module.Options{
 		Main: p.Main, Builtin: std.Modules(standardNames(p.FS, c.opts.Sites, c.opts.Fetched)), Sites: c.opts.Sites, Fetched: c.opts.Fetched, Cache: c.opts.Cache,
+		Syntax: c.opts.Syntax,
 	})
 	c.lap(&c.res.Stats.Load)
 	if err != nil {

@@ -87,6 +87,7 @@ func commands(g *globals) []*cobra.Command {
 		newCompileCommand(),
 		newCheckCommand(),
 		newFormatCommand(),
+		newLSPCommand(g),
 		newExplainCommand(),
 		newEvalCommand(),
 		newGraphCommand(),

@@ -45,6 +45,18 @@ func (f *File) Line(p Pos) int {
 	return sort.Search(len(f.lines), func(i int) bool { return f.lines[i] > off })
 }
 
+// LineStart is the place at which a line starts, counting from 1. Behind the last line it is the end of the text.
+func (f *File) LineStart(line int) Pos {
+	switch {
+	case line < 1:
+		return 1
+	case line > len(f.lines):
+		return Pos(len(f.Src) + 1)
+	default:
+		return Pos(f.lines[line-1] + 1)
+	}
+}
+
 // Position is p as line, column (in code points, from 1) and offset; the zero Position for [NoPos].
 func (f *File) Position(p Pos) diag.Position {
 	line := f.Line(p)

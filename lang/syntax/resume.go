@@ -61,6 +61,23 @@ func (p *parser) skip(begin int) {
 	}
 }
 
+// head reads what the head of a definition says behind its name. When that has a fault and the options say so, reading goes on at
+// the colon that ends the head, if it is on the same line: the definition is there, even when not all is known about it.
+func (p *parser) head(read func()) {
+	if !p.resume {
+		read()
+		return
+	}
+	if p.attempt(read) {
+		return
+	}
+	for line := p.file.Line(Pos(p.begin + 1)); p.tok.kind != tColon; p.tok = p.scan.next() {
+		if p.errors >= p.maxErrors || p.tok.kind == tEOF || p.file.Line(p.pos()) != line {
+			panic(stop{})
+		}
+	}
+}
+
 // column is the number of bytes in front of off on its line.
 func (p *parser) column(off int) int { return off - 1 - strings.LastIndexByte(p.src[:off], '\n') }
 

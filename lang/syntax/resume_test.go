@@ -74,6 +74,8 @@ func TestResume(t *testing.T) {
 		{"an attribute", "entity E:\n    string a\n    str\n    dict d = {\n    int b\nend\nx = 1\n",
 			[]string{"1 entity E", " 2 a", " 5 b", "7 x ="}, []int{4, 5}},
 		{"an import", "import\nimport b\nx = 1\n", []string{"2 import b", "3 x ="}, []int{2}},
+		{"the head of an entity", "entity E extends :\n    int x\nend\nimplementation i for :\n    a = 1\nend\n",
+			[]string{"1 entity E", " 2 x", "4 implementation i", " 5 a ="}, []int{1, 4}},
 		{"valid", "if a:\n  b = 1\nelif c:\n  d = 1\nelse:\n  e = 1\nend\n", []string{"1 if", " 2 b =", " 3 if", "  4 d =", "  6 e ="}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

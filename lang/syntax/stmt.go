@@ -95,10 +95,12 @@ func (p *parser) entity() Stmt {
 		s.Name = p.declared(tCID)
 	}
 	if p.accept(tExtends) {
-		s.Parents = append(s.Parents, p.classRef())
-		for p.accept(tComma) {
+		p.head(func() {
 			s.Parents = append(s.Parents, p.classRef())
-		}
+			for p.accept(tComma) {
+				s.Parents = append(s.Parents, p.classRef())
+			}
+		})
 	}
 	if p.tok.kind != tColon {
 		p.wanted = tColon
@@ -219,8 +221,10 @@ func (p *parser) implementation() Stmt {
 	p.begins()
 	p.next()
 	s.Name = p.declared(tID)
-	p.expect(tFor)
-	s.For = p.classRef()
+	p.head(func() {
+		p.expect(tFor)
+		s.For = p.classRef()
+	})
 	p.mark(markOpen)
 	p.expect(tColon)
 	p.mark(markLine)

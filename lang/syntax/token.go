@@ -165,6 +165,45 @@ func keyword(s string) kind {
 	return tID
 }
 
+// Keywords are the words that can not be names, sorted.
+func Keywords() []string {
+	return []string{
+		"and", "as", "defined", "dict", "elif", "else", "end", "entity", "extends", "false", "for", "if", "implement",
+		"implementation", "import", "in", "index", "is", "matching", "not", "null", "or", "parents", "true", "typedef", "undef",
+		"using", "when",
+	}
+}
+
+// NameKind is what the text of a name may be used for.
+type NameKind uint8
+
+// The kinds of names: none at all, that of an entity, and that of anything else.
+const (
+	NoName NameKind = iota
+	EntityName
+	OtherName
+)
+
+// KindOfName says what a definition may use a text as a name for. Keywords are no names, nor are texts with a hyphen.
+func KindOfName(s string) NameKind {
+	if s == "" || class[s[0]]&cStart == 0 {
+		return NoName
+	}
+	for i := range len(s) {
+		if class[s[i]]&cIdent == 0 || s[i] == '-' {
+			return NoName
+		}
+	}
+	switch k := keyword(s); {
+	case k.keyword():
+		return NoName
+	case k == tCID:
+		return EntityName
+	default:
+		return OtherName
+	}
+}
+
 // token is a piece of source: src[start:end].
 type token struct {
 	kind       kind

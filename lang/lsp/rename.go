@@ -1,0 +1,117 @@
+package lsp
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/lang/xref"
+)
+
+// prepareRename says whether what is at the cursor can be renamed, and what its name is.
+func prepareRename(_ context.Context, r *request) (any, error) {
+	c, err := r.cursor()
+	if err != nil {
+		return nil, err
+	}
+	if c == nil || c.use == nil {
+		return nil, failf(codeRequestFailed, "there is nothing here that can be renamed")
+	}
+	if err := c.index.CanRename(c.use.Symbol, c.snap.fixed); err != nil {
+		return nil, renameFault(err)
+	}
+	return prepareRenameResult{r.enc.span(c.file.Tree, c.use.Span), c.use.Symbol.Name}, nil
+}
+
+func renameFault(err error) error {
+	var refused *xref.RenameError
+	if errors.As(err, &refused) {
+		return failf(codeRequestFailed, "%s", refused.Message)
+	}
+	return err
+}
+
+// rename gives a symbol another name, in all files of the project.
+func rename(ctx context.Context, r *request) (any, error) {
+	var p struct {
+		NewName string `json:"newName"`
+	}
+	if err := r.bind(&p); err != nil {
+		return nil, err
+	}
+	c, err := r.cursor()
+	if err != nil {
+		return nil, err
+	}
+	if c == nil || c.use == nil {
+		return nil, failf(codeRequestFailed, "there is nothing here that can be renamed")
+	}
+	s := c.use.Symbol
+	spans, err := c.index.Rename(ctx, s, p.NewName, c.snap.fixed)
+	if err != nil {
+		return nil, renameFault(err)
+	}
+	out := workspaceEdit{map[string][]textEdit{}}
+	for f, list := range spans {
+		uri := r.uri(c.snap, f)
+		for _, at := range list {
+			out.Changes[uri] = append(out.Changes[uri], textEdit{r.enc.span(f.Tree, at), p.NewName})
+		}
+	}
+	r.renamePolicy(c, s, p.NewName, out)
+	return out, nil
+}
+
+// renamePolicy renames what the precedence policy in project.yml names: entities and relations.
+func (r *request) renamePolicy(c *cursor, s *xref.Symbol, name string, out workspaceEdit) {
+	if c.snap.state == nil || c.snap.project.kind != wholeProject || c.snap.state.program.Manifest == nil {
+		return
+	}
+	rules := c.snap.state.program.Manifest.Precedence
+	if len(rules) == 0 {
+		return
+	}
+	text, err := fs.ReadFile(c.snap.project.tree, module.ManifestFile)
+	if err != nil {
+		return
+	}
+	content, _ := lines(text)
+	uri := uriOf(c.snap.project.root + "/" + module.ManifestFile)
+	owners := map[string]bool{}
+	for _, m := range c.index.Family(s) {
+		if m.Owner != nil {
+			owners[m.Owner.FullName()] = true
+		}
+	}
+	for _, rule := range rules {
+		line := rule.Range.Start.Line - 1
+		if line < 0 || line >= len(content) {
+			continue
+		}
+		off := strings.Index(content[line], rule.Text)
+		if off < 0 {
+			continue
+		}
+		for i, end := range []module.RelationName{rule.First, rule.Then} {
+			whole := end.String()
+			at := strings.Index(rule.Text, whole)
+			if i == 1 {
+				at = strings.LastIndex(rule.Text, whole)
+			}
+			from := off + at
+			switch {
+			case s.Kind == xref.Relation && owners[end.Entity] && end.Relation == s.Name:
+				from += len(end.Entity) + 1
+			case s.Kind == xref.Entity && end.Entity == s.FullName():
+				from += len(end.Entity) - len(s.Name)
+			default:
+				continue
+			}
+			start := position{line, r.enc.count([]byte(content[line][:from]))}
+			stop := position{line, start.Character + r.enc.count([]byte(s.Name))}
+			out.Changes[uri] = append(out.Changes[uri], textEdit{lspRange{start, stop}, name})
+		}
+	}
+}

@@ -1,0 +1,314 @@
+package lsp
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/intendant/intendant/diag"
+	"github.com/intendant/intendant/lang"
+	"github.com/intendant/intendant/lang/module"
+)
+
+// home finds the project of a file: the nearest directory above with a project.yml, else the outermost module around it. The
+// caller holds the mutex.
+func (s *Server) home(ctx context.Context, file string) *project {
+	var mod *project
+	for dir := path.Dir(file); ; dir = path.Dir(dir) {
+		if p := s.projects[dir]; p != nil && p.kind == wholeProject {
+			return p
+		}
+		switch {
+		case s.exists(path.Join(dir, module.ManifestFile)):
+			return s.start(ctx, &project{kind: wholeProject, root: dir})
+		case s.exists(path.Join(dir, "module.yml")) && s.exists(path.Join(dir, "model")):
+			mod = &project{kind: moduleV1, root: dir}
+		case (s.exists(path.Join(dir, "pyproject.toml")) || s.exists(path.Join(dir, "setup.cfg"))) && s.exists(path.Join(dir, "inmanta_plugins")):
+			mod = &project{kind: moduleV2, root: dir}
+		}
+		if dir == "/" || dir == "." {
+			break
+		}
+	}
+	if mod == nil {
+		return nil
+	}
+	return s.start(ctx, mod)
+}
+
+func (s *Server) exists(file string) bool {
+	_, err := s.cfg.Stat(file)
+	return err == nil
+}
+
+// start makes a project known and starts to check it in the background; nil when its tree can not be read. The caller holds
+// the mutex.
+func (s *Server) start(ctx context.Context, p *project) *project {
+	if old := s.projects[p.root]; old != nil {
+		return old
+	}
+	tree, err := s.cfg.Open(p.root)
+	if err != nil {
+		s.log.Warn("a project can not be opened", "directory", p.root, "error", err)
+		return nil
+	}
+	p.tree, p.sites = tree, s.cfg.Sites
+	p.module = moduleName(p)
+	p.session = lang.NewSession()
+	p.loaded = make(chan struct{})
+	p.wake = make(chan struct{}, 1)
+	p.published = map[string]bool{}
+	s.projects[p.root] = p
+	s.work.Go(func() { s.watch(ctx, p) })
+	p.wake <- struct{}{}
+	return p
+}
+
+// moduleName is the name of the module that a project is; empty for a whole project.
+func moduleName(p *project) string {
+	switch p.kind {
+	case moduleV1:
+		if src, err := fs.ReadFile(p.tree, "module.yml"); err == nil {
+			for line := range strings.Lines(string(src)) {
+				if name, ok := strings.CutPrefix(line, "name:"); ok {
+					if name = strings.Trim(strings.TrimSpace(name), `"'`); validNamespace(name) {
+						return name
+					}
+				}
+			}
+		}
+		return path.Base(p.root)
+	case moduleV2:
+		entries, err := fs.ReadDir(p.tree, "inmanta_plugins")
+		if err == nil {
+			for _, e := range entries {
+				if e.IsDir() && validNamespace(e.Name()) && !strings.HasPrefix(e.Name(), "__") {
+					return e.Name()
+				}
+			}
+		}
+		return path.Base(p.root)
+	default:
+		return ""
+	}
+}
+
+// snapshot is the current snapshot of a project. The caller holds the mutex.
+func (s *Server) snapshot(p *project) *snapshot {
+	if p.snap == nil {
+		p.snap = &snapshot{project: p, state: p.state, docs: s.documents(p), enc: s.enc}
+	}
+	return p.snap
+}
+
+// documents are the documents of a project by their names in diagnostics. The caller holds the mutex.
+func (s *Server) documents(p *project) map[string]*document {
+	docs := map[string]*document{}
+	for uri, d := range s.docs {
+		if s.homes[uri] == p {
+			docs[d.name] = d
+		}
+	}
+	return docs
+}
+
+// sorted are the projects by their roots. The caller holds the mutex.
+func (s *Server) sorted() []*project {
+	roots := slices.Sorted(maps.Keys(s.projects))
+	out := make([]*project, len(roots))
+	for i, r := range roots {
+		out[i] = s.projects[r]
+	}
+	return out
+}
+
+// touch notes that something in a project has changed. The caller holds the mutex.
+func (s *Server) touch(p *project) {
+	p.snap = nil
+	p.generation++
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Server) refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.projects {
+		s.touch(p)
+	}
+}
+
+func (s *Server) opened(ctx context.Context, p didOpenParams) error {
+	d := &document{uri: p.TextDocument.URI, version: p.TextDocument.Version, text: []byte(p.TextDocument.Text)}
+	d.name = d.uri
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var home *project
+	if file, ok := pathOf(d.uri); ok {
+		d.path = file
+		d.name = file
+		if name, ok := s.builtin(file); ok {
+			// A built-in module that has been shown: what is known about it is known in every project.
+			d.name = name
+		} else if path.Ext(file) == ".cf" {
+			if home = s.home(ctx, file); home != nil {
+				d.name = home.name(file)
+			}
+		}
+	}
+	s.docs[d.uri], s.homes[d.uri] = d, home
+	if home != nil {
+		s.touch(home)
+		return nil
+	}
+	return s.publishAlone(d)
+}
+
+// builtin is the name of the built-in file that is shown under a path. The caller holds the mutex.
+func (s *Server) builtin(file string) (name string, ok bool) {
+	for name, p := range s.builtins {
+		if p == file {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+func (s *Server) changed(p didChangeParams) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.docs[p.TextDocument.URI]
+	if d == nil {
+		return fmt.Errorf("changing %s: it is not open", p.TextDocument.URI)
+	}
+	next, err := d.edit(p.TextDocument.Version, p.ContentChanges, s.enc, s.cfg.MaxMessage)
+	if err != nil {
+		return err
+	}
+	s.docs[d.uri] = next
+	if home := s.homes[d.uri]; home != nil {
+		s.touch(home)
+		return nil
+	}
+	return s.publishAlone(next)
+}
+
+func (s *Server) closed(p documentParams) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	uri := p.TextDocument.URI
+	home := s.homes[uri]
+	if _, ok := s.docs[uri]; !ok {
+		return fmt.Errorf("closing %s: it is not open", uri)
+	}
+	delete(s.docs, uri)
+	delete(s.homes, uri)
+	if home != nil {
+		s.touch(home)
+		return nil
+	}
+	return s.conn.notify("textDocument/publishDiagnostics", publishParams{URI: uri, Diagnostics: []diagnostic{}})
+}
+
+// openFolders starts with the projects that the folders of the editor are, so that their faults are shown before a file is opened.
+func (s *Server) openFolders(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, dir := range s.folders {
+		if s.exists(path.Join(dir, module.ManifestFile)) {
+			s.start(ctx, &project{kind: wholeProject, root: dir})
+		}
+	}
+}
+
+func (s *Server) moved(ctx context.Context, p foldersParams) error {
+	s.mu.Lock()
+	for _, f := range p.Event.Added {
+		if name, ok := pathOf(f.URI); ok {
+			s.folders = append(s.folders, name)
+		}
+	}
+	for _, f := range p.Event.Removed {
+		if name, ok := pathOf(f.URI); ok {
+			s.folders = slices.DeleteFunc(s.folders, func(o string) bool { return o == name })
+		}
+	}
+	s.mu.Unlock()
+	s.openFolders(ctx)
+	return nil
+}
+
+// watch checks a project after each change, until ctx is done.
+func (s *Server) watch(ctx context.Context, p *project) {
+	first := true
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.wake:
+		}
+		if !first && !s.quiet(ctx, p) {
+			return
+		}
+		s.mu.Lock()
+		docs, generation := s.documents(p), p.generation
+		s.mu.Unlock()
+		state, ds, err := s.checked(ctx, p, docs)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			s.log.Error("a project could not be checked", "directory", p.root, "error", err)
+		}
+		s.mu.Lock()
+		if state != nil {
+			p.state, p.snap = state, nil
+		}
+		current := generation == p.generation
+		snap := s.snapshot(p)
+		s.mu.Unlock()
+		if first {
+			close(p.loaded)
+			first = false
+		}
+		if state != nil && current {
+			ds = append(ds, undeclared(snap, ds)...)
+			if err := s.publish(p, docs, state, ds); err != nil {
+				s.log.Warn("diagnostics could not be sent", "error", err)
+			}
+		}
+	}
+}
+
+// checked checks a project. A fault of ours is an error and does not end the server.
+func (s *Server) checked(ctx context.Context, p *project, docs map[string]*document) (state *checked, ds diag.List, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			state, ds, err = nil, nil, fmt.Errorf("checking %s: %v", p.root, r)
+		}
+	}()
+	return p.check(ctx, docs)
+}
+
+// quiet waits until a project has not changed for a while. It is false when ctx is done first.
+func (s *Server) quiet(ctx context.Context, p *project) bool {
+	timer := time.NewTimer(s.cfg.Delay)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-p.wake:
+			timer.Reset(s.cfg.Delay)
+		case <-timer.C:
+			return true
+		}
+	}
+}
