@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -177,8 +175,3 @@ func handlerOf(name, body string) string {
 }
 
 const short = 20 * time.Second
-
-var (
-	_ = http.MethodGet
-	_ = filepath.Join
-)

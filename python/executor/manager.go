@@ -357,3 +357,6 @@ func (m *Manager) sweep(ctx context.Context) {
 		}
 	}
 }
+
+// StopIdle stops the workers that were idle for the retention now, as Run does now and then.
+func (m *Manager) StopIdle() { m.stopIdle(m.cfg.Retention) }
