@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/intendant/intendant/agents"
 	"github.com/intendant/intendant/agents/builtin"
@@ -112,7 +113,19 @@ func runAgent(ctx context.Context, g *globals, f *agentFlags, stdin io.Reader) e
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
-	return a.Run(ctx)
+	handlers, err := pythonHandlers(c, cfg, a)
+	if err != nil {
+		return err
+	}
+	run, ctx := errgroup.WithContext(ctx)
+	// The handlers outlive the agent, which lets tasks end when it stops.
+	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
+	run.Go(func() error {
+		defer stop()
+		return a.Run(ctx)
+	})
+	run.Go(func() error { return handlers.Run(stopped) })
+	return run.Wait() //nolint:wrapcheck // both say what they did
 }
 
 // handlerPrograms starts the handler programs of the settings.

@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 
 	"github.com/intendant/intendant/config"
+	"github.com/intendant/intendant/python/executor"
 )
 
 // options lists every setting of the program, in the order in which `intendant config` prints them.
@@ -26,6 +28,9 @@ func options() []config.Option {
 		{Section: "server", Name: "max-request-body-size", Default: strconv.Itoa(100 << 20), Check: config.CheckInt, Doc: "Largest request body, in bytes, before and after decompression."},
 		{Section: "server", Name: "access-control-allow-origin", Doc: "Origin that browsers may call the API from, besides the console's own."},
 		{Section: "server", Name: "compiler-report-retention", Default: "604800", Check: config.CheckDuration, Doc: "Age at which compile reports are deleted."},
+		{Section: "server", Name: "fact-expire", Default: "3600", Check: config.CheckDuration, Doc: "Age at which a fact that expires is not used any more."},
+		{Section: "server", Name: "fact-renew", Default: "1200", Check: config.CheckDuration, Doc: "Age at which a fact that expires is read again."},
+		{Section: "server", Name: "fact-resource-block", Default: "60", Check: config.CheckDuration, Doc: "How long a resource is not asked for its facts again."},
 		{Section: "server", Name: "master-key-file", Doc: "Key of 32 bytes (64 hexadecimal digits) that encrypts credentials in the database; empty: master.key in state-dir, made at first use."},
 
 		{Section: "database", Name: "url", Secret: true, Doc: "Connection URL of a PostgreSQL of your own; empty: the built-in one, or host and name below."},
@@ -52,6 +57,21 @@ func options() []config.Option {
 		{Section: "agent", Name: "prefetch", Default: "32", Check: config.CheckInt, Doc: "How many resources the server hands to an agent ahead; the agent still works on as many at once as its parallelism says."},
 		{Section: "agent", Name: "parallelism", Default: "1", Check: config.CheckInt, Doc: "How many resources of one agent are worked on at once."},
 		{Section: "agent", Name: "handler-programs", Doc: "Programs with handlers in Go or another language, and directories of such, separated by colons; see the guide on handlers."},
+
+		{Section: "agent", Name: "map", Doc: "The machines that agents work on, as name=address,…: an address is local: or ssh://[user@]host[:port]; agents without an entry work on their own machine. Only handlers of older modules look at it."},
+		{Section: "agent", Name: "python", Doc: "Python interpreter for handlers of modules: a path, a command or a version such as 3.12; empty: the first one of the PATH."},
+		{Section: "agent", Name: "executor-cap", Default: "3", Check: config.CheckInt, Doc: "How many processes with handlers of modules one agent keeps; beyond them idle ones are stopped."},
+		{Section: "agent", Name: "executor-processes", Default: "64", Check: config.CheckInt, Doc: "How many such processes all agents of one agent process keep together."},
+		{Section: "agent", Name: "executor-retention-time", Default: "60", Check: config.CheckDuration, Doc: "How long such a process is kept when it has nothing to do."},
+		{Section: "agent", Name: "executor-venv-retention-time", Default: "3600", Check: config.CheckDuration, Doc: "How long a Python environment is kept that nobody uses; those that the present desired state needs are always kept."},
+		{Section: "agent", Name: "executor-memory-limit", Default: "0", Check: config.CheckInt, Doc: "Most memory for the data of one such process, in bytes; 0 is no limit."},
+		{Section: "agent", Name: "executor-grace", Default: "5", Check: config.CheckDuration, Doc: "How long a handler that was interrupted at its deadline may take to end before its process is killed."},
+		{Section: "agent", Name: "pip-index-url", Secret: true, Doc: "Package index for handlers of modules whose project names none; empty: none."},
+		{Section: "agent", Name: "pip-find-links", Doc: "Directories with wheels, separated by colons, that are searched besides any index."},
+		{Section: "agent", Name: "pip-use-system-config", Default: "false", Check: config.CheckBool, Doc: "Whether the machine's own configuration of pip counts when the project names no index."},
+		{Section: "agent", Name: "ssh-key", Doc: "Private keys, separated by colons, to log in to other machines with; empty: those of the user, besides the user's SSH agent."},
+		{Section: "agent", Name: "ssh-known-hosts", Doc: "Files of known machines, separated by colons; empty: the user's, and the system's."},
+		{Section: "agent", Name: "ssh-host-keys", Default: "strict", Check: checkHostKeys, Doc: "What to do about a machine that is not known: strict refuses it, accept-new notes its key."},
 
 		{Section: "logging", Name: "level", Default: "info", Check: checkLevel, Doc: "debug, info, warn or error."},
 		{Section: "logging", Name: "format", Default: "auto", Check: checkFormat, Doc: "text, json, or auto: text on a terminal, json elsewhere."},
@@ -99,6 +119,14 @@ func checkLevel(s string) error {
 		return errors.New("must be debug, info, warn or error")
 	}
 	return nil
+}
+
+func checkHostKeys(s string) error {
+	switch s {
+	case executor.HostKeysStrict, executor.HostKeysAcceptNew:
+		return nil
+	}
+	return fmt.Errorf("must be %s or %s", executor.HostKeysStrict, executor.HostKeysAcceptNew)
 }
 
 func checkFormat(s string) error {

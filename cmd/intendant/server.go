@@ -174,6 +174,8 @@ type parts struct {
 	timer     *compilerd.Timer
 	scheduler *scheduler.Scheduler
 	server    *server.Server
+	// factRenew is the age at which facts are read again.
+	factRenew time.Duration
 }
 
 // compose builds every part and plugs them together. Nothing runs yet.
@@ -181,7 +183,7 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	owner := c.String("config", "node-name") + ":" + id
-	p := &parts{log: log, store: st}
+	p := &parts{log: log, store: st, factRenew: c.Duration("server", "fact-renew")}
 	part := func(name string) *slog.Logger { return log.With("part", name) }
 
 	scheme := "http"
@@ -270,8 +272,11 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 		Registerer:    reg,
 		Gatherer:      reg,
 		ValidateCron:  scheduler.ValidateCron,
-		Version:       buildVersion(),
-		MaxBody:       int64(c.Int("server", "max-request-body-size")),
+		FactExpire:    c.Duration("server", "fact-expire"),
+
+		FactResourceBlock: c.Duration("server", "fact-resource-block"),
+		Version:           buildVersion(),
+		MaxBody:           int64(c.Int("server", "max-request-body-size")),
 		OnListen: func(a net.Addr) {
 			log.Info("listening", "address", a.String(), "console", scheme+"://"+a.String()+"/console")
 		},
@@ -291,7 +296,7 @@ func (p *parts) run(ctx context.Context) error {
 		}
 	}()
 	g, ctx := errgroup.WithContext(ctx)
-	runs := map[string]func(context.Context) error{"server": p.server.Run, "hub": p.hub.Run, "scheduler": p.scheduler.Run, "gitsync": p.git.Run, "housekeeping": p.housekeep, "timer": p.timer.Run}
+	runs := map[string]func(context.Context) error{"server": p.server.Run, "hub": p.hub.Run, "scheduler": p.scheduler.Run, "gitsync": p.git.Run, "housekeeping": p.housekeep, "facts": p.renewFacts, "timer": p.timer.Run}
 	if p.compiler != nil {
 		runs["compiler"] = p.compiler.Run
 	}
@@ -326,6 +331,25 @@ func (p *parts) housekeep(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		}
+	}
+}
+
+// renewFacts has facts read again that have come to an age, and those that compiles wait for.
+func (p *parts) renewFacts(ctx context.Context) error {
+	if p.factRenew <= 0 {
+		return nil
+	}
+	tick := time.NewTicker(p.factRenew)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if _, err := p.store.RenewFacts(ctx, time.Now(), p.factRenew); err != nil && ctx.Err() == nil {
+			p.log.Warn("asking for facts", "error", err)
 		}
 	}
 }
