@@ -29,8 +29,9 @@ type checkFlags struct {
 }
 
 // newCheckCommand reports the faults of a project, once or whenever it changes.
-func newCheckCommand() *cobra.Command {
+func newCheckCommand(g *globals) *cobra.Command {
 	f := &checkFlags{}
+	f.g = g
 	cmd := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Report the faults of a project, once or after each change",
@@ -57,6 +58,7 @@ of its files changes, until Ctrl-C, which ends the command with status 0.`,
 	fl.StringVar(&f.format, "format", "text", "form of the diagnostics: text, json or sarif")
 	fl.StringVarP(&f.main, "file", "f", "main.cf", "the main file")
 	fl.StringVarP(&f.environment, "environment", "e", "", "compile for this environment")
+	f.pythonFlags(fl)
 	fl.Int64Var(&f.maxSteps, "max-steps", eval.DefaultMaxSteps, "give up on a model that takes more steps than this")
 	return cmd
 }

@@ -34,13 +34,16 @@ type compileFlags struct {
 	environment string
 	noCache     bool
 	maxSteps    int64
+	python      pythonFlags
+	// g finds the settings; nil without any.
+	g *globals
 	// session is what a command that compiles again and again keeps; nil for one that compiles once.
 	session *lang.Session
 }
 
 // newCompileCommand compiles a project and reports what came out.
-func newCompileCommand() *cobra.Command {
-	f := &compileFlags{}
+func newCompileCommand(g *globals) *cobra.Command {
+	f := &compileFlags{g: g}
 	cmd := &cobra.Command{
 		Use:   "compile [DIR]",
 		Short: "Compile a project and report its faults, without storing anything",
@@ -66,6 +69,7 @@ compiles, 1 when it has faults, 2 when the command line makes no sense, 3 when t
 	fl.StringVarP(&f.main, "file", "f", "main.cf", "the main file")
 	fl.StringVarP(&f.environment, "environment", "e", "", "compile for this environment")
 	fl.BoolVar(&f.noCache, "no-cache", false, "for compatibility: nothing is kept between compiles")
+	f.pythonFlags(fl)
 	fl.Int64Var(&f.maxSteps, "max-steps", eval.DefaultMaxSteps, "give up on a model that takes more steps than this")
 	return cmd
 }
@@ -145,11 +149,16 @@ func (f *compileFlags) project(ctx context.Context, dir string, opts lang.Option
 	if f.session != nil {
 		compile = f.session.Compile
 	}
+	host, err := f.pythonHost(dir, opts)
+	if err != nil {
+		return err
+	}
+	opts.Plugins = host
 	res, ds, err := compile(ctx, lang.Project{FS: root.FS(), Main: f.main}, opts)
 	if err == nil {
 		err = use(res, ds)
 	}
-	if err != nil {
+	if err = errors.Join(err, host.Close()); err != nil {
 		return &exitError{code: exitInternal, err: err}
 	}
 	if ds.HasErrors() {

@@ -33,7 +33,7 @@ func writeProject(t *testing.T, model string) string {
 // runCompile runs the command and returns what it wrote and its exit status.
 func runCompile(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	cmd := newCompileCommand()
+	cmd := newCompileCommand(&globals{})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	var out, errs bytes.Buffer
 	cmd.SetOut(&out)

@@ -33,8 +33,9 @@ type evalFlags struct {
 const maxQuery = 1 << 20
 
 // newEvalCommand evaluates expressions against the model of a project.
-func newEvalCommand() *cobra.Command {
+func newEvalCommand(g *globals) *cobra.Command {
 	f := &evalFlags{}
+	f.g = g
 	cmd := &cobra.Command{
 		Use:   "eval [EXPRESSION]",
 		Short: "Evaluate expressions against the model of a project",
@@ -64,6 +65,7 @@ The exit status is 0 when all expressions have a value, and 1 when the model or 
 	fl.StringVar(&f.inputs, "inputs", "", "read facts, parameters and settings from this JSON file")
 	fl.StringVarP(&f.main, "file", "f", "main.cf", "the main file")
 	fl.StringVarP(&f.environment, "environment", "e", "", "compile for this environment")
+	f.pythonFlags(fl)
 	fl.Int64Var(&f.maxSteps, "max-steps", eval.DefaultMaxSteps, "give up on a model that takes more steps than this")
 	f.format = "text"
 	return cmd

@@ -25,7 +25,7 @@ import (
 // newExportCommand compiles here and uploads the result as a version.
 func newExportCommand(g *globals) *cobra.Command {
 	r := &remote{g: g}
-	f := &compileFlags{format: "text"}
+	f := &compileFlags{format: "text", g: g}
 	var deploy bool
 	var jsonFile, metadata string
 	cmd := &cobra.Command{
@@ -75,6 +75,7 @@ written to a file and nothing is uploaded.`,
 	}
 	r.serverFlags(cmd)
 	r.environmentFlag(cmd)
+	f.pythonFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&f.main, "file", "f", "main.cf", "the main file")
 	cmd.Flags().BoolVarP(&deploy, "deploy", "d", false, "release the version")
 	cmd.Flags().StringVarP(&jsonFile, "json", "j", "", "write the resources to this file instead of uploading them")
@@ -277,7 +278,7 @@ const embeddedEnvironment = "embedded"
 
 // newDeployCommand compiles and deploys a project without a server.
 func newDeployCommand(g *globals) *cobra.Command {
-	f := &compileFlags{format: "text"}
+	f := &compileFlags{format: "text", g: g}
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "deploy [DIR]",
@@ -294,6 +295,7 @@ the project, so that the next run deploys only what has changed. The exit status
 			return deployEmbedded(cmd, g, f, dir, dryRun)
 		},
 	}
+	f.pythonFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&f.main, "file", "f", "main.cf", "the main file")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, and change nothing")
 	return cmd

@@ -30,8 +30,9 @@ type graphFlags struct {
 }
 
 // newGraphCommand draws the types or the instances of a project.
-func newGraphCommand() *cobra.Command {
+func newGraphCommand(g *globals) *cobra.Command {
 	f := &graphFlags{}
+	f.g = g
 	cmd := &cobra.Command{
 		Use:   "graph [DIR]",
 		Short: "Draw the types or the instances of a project, as DOT or Mermaid text",
@@ -54,6 +55,7 @@ nothing of the project refers to it directly; --all shows it.`,
 	fl.BoolVar(&f.all, "all", false, "draw also what belongs to the built-in modules")
 	fl.StringVar(&f.inputs, "inputs", "", "read facts, parameters and settings from this JSON file")
 	fl.StringVarP(&f.main, "file", "f", "main.cf", "the main file")
+	f.pythonFlags(fl)
 	fl.Int64Var(&f.maxSteps, "max-steps", eval.DefaultMaxSteps, "give up on a model that takes more steps than this")
 	f.format = "text"
 	return cmd

@@ -84,13 +84,13 @@ func commands(g *globals) []*cobra.Command {
 	agent.AddCommand(agentCommands(g)...)
 	return []*cobra.Command{
 		newServerCommand(g),
-		newCompileCommand(),
-		newCheckCommand(),
+		newCompileCommand(g),
+		newCheckCommand(g),
 		newFormatCommand(),
 		newLSPCommand(g),
 		newExplainCommand(),
-		newEvalCommand(),
-		newGraphCommand(),
+		newEvalCommand(g),
+		newGraphCommand(g),
 		newExportCommand(g),
 		newDeployCommand(g),
 		agent,

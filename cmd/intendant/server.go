@@ -241,7 +241,7 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 	}
 	if workers := c.Int("compiler", "workers"); workers > 0 {
 		p.compiler, err = compilerd.New(compilerd.Config{
-			Queue: st, Sources: p.git, Command: []string{executable, "compile"}, Dir: filepath.Join(stateDir, "compile"), Workers: workers,
+			Queue: st, Sources: p.git, Command: append([]string{executable, "compile", "--confined"}, pythonArguments(c)...), Dir: filepath.Join(stateDir, "compile"), Workers: workers,
 			Limits:          compilerd.Limits{Time: c.Duration("compiler", "timeout"), Memory: int64(c.Int("compiler", "memory-limit"))},
 			ReportRetention: c.Duration("server", "compiler-report-retention"), Logger: part("compiler"), Registerer: reg,
 		})

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/intendant/intendant/config"
+	"github.com/intendant/intendant/lang"
+	"github.com/intendant/intendant/python/compilehost"
+)
+
+// pythonFlags say how commands that compile run the Python code of modules.
+type pythonFlags struct {
+	interpreter string
+	disabled    bool
+	// confined says that whoever started this program ends its whole process group, and sets limits for it.
+	confined bool
+}
+
+func (f *compileFlags) pythonFlags(fl *pflag.FlagSet) {
+	fl.StringVar(&f.python.interpreter, "python", "", "Python interpreter for the code of modules (default: the setting compiler.python)")
+	fl.BoolVar(&f.python.disabled, "no-python", false, "refuse modules with Python code")
+	fl.BoolVar(&f.python.confined, "confined", false, "leave what is started in this process group")
+	_ = fl.MarkHidden("confined")
+}
+
+// pythonArguments are the arguments with which the server's compiler runs Python as it is set.
+func pythonArguments(c *config.Config) []string {
+	if p := c.String("compiler", "python"); p != "" {
+		return []string{"--python", p}
+	}
+	return nil
+}
+
+// pythonHost makes what runs the Python code of the project in dir.
+func (f *compileFlags) pythonHost(dir string, opts lang.Options) (*compilehost.Host, error) {
+	cfg := compilehost.Config{
+		Interpreter: f.python.interpreter, Disabled: f.python.disabled, ProjectDir: dir, Env: os.Environ(),
+		Environment: opts.Inputs.Environment.ID, Stdout: opts.Stdout, ShareGroup: f.python.confined,
+	}
+	if cfg.Interpreter == "" && f.g != nil {
+		c, err := f.g.load(nil)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Interpreter = c.String("compiler", "python")
+	}
+	for _, s := range opts.Sites {
+		if filepath.IsAbs(s.Name) {
+			cfg.Sites = append(cfg.Sites, s.Name)
+		}
+	}
+	// Who has no home keeps nothing.
+	if home, err := os.UserCacheDir(); err == nil {
+		cfg.Cache = filepath.Join(home, "intendant", "python")
+	}
+	cfg.Stderr = func(line string) { _, _ = fmt.Fprintln(os.Stderr, line) }
+	return compilehost.New(cfg), nil
+}
