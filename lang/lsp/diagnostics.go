@@ -166,6 +166,9 @@ func undeclared(s *snapshot, known diag.List) diag.List {
 			switch {
 			case m.Variable != nil:
 				d := diag.Errorf("NotFoundException", at, "variable %s not found", m.Name)
+				if !m.Always {
+					d.Severity = diag.Warning // it is a fault when the block runs
+				}
 				var names []string
 				for _, n := range m.Variable.Names() {
 					names = append(names, n.Name)

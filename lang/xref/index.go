@@ -311,6 +311,7 @@ func (f *File) declareEntity(s *syntax.Entity) {
 		}
 		if len(s.Parents) == 0 && f.index.base != e {
 			e.parents = append(e.parents, f.index.base)
+			f.index.base.children = append(f.index.base.children, e)
 		}
 		for i, a := range s.Attrs {
 			sym := e.order[i]

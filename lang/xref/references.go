@@ -88,7 +88,7 @@ func (x *Index) References(ctx context.Context, s *Symbol) ([]Location, error) {
 			continue
 		}
 		for _, u := range x.Uses(f) {
-			if family[u.Symbol] {
+			if family[u.Symbol] || u.Also != nil && family[u.Also] {
 				out = append(out, Location{f, u})
 			}
 		}

@@ -84,6 +84,10 @@ func (x *Index) Rename(ctx context.Context, s *Symbol, name string, fixed func(*
 		if r.Use.Hidden {
 			return nil, refuse("%s is written with escapes in the string at %s", s.Name, r.File.Place(r.Use.Span.Start))
 		}
+		if also := r.Use.Also; also != nil {
+			return nil, refuse("%s at %s may stand for the %s or the %s: it depends on the instance",
+				s.Name, r.File.Place(r.Use.Span.Start), describe(r.Use.Symbol), describe(also))
+		}
 		if why := fixed(r.File); why != "" {
 			return nil, refuse("%s is used in %s, %s", s.FullName(), r.File.Tree.Name, why)
 		}
@@ -243,12 +247,15 @@ func (x *Index) verify(ctx context.Context, s *Symbol, name string, edits map[*F
 			a, b := u.Symbol, after[j].Symbol
 			if a.Kind != b.Kind || (a.File == nil) != (b.File == nil) || a.File != nil && (a.File.Tree.Name != b.File.Tree.Name ||
 				a.Kind != Namespace && a.Kind != Self && moved(a.File, a.Decl.Start) != b.Decl.Start) {
-				return refuse("%s at %s would stand for %s", u.Symbol.Name, f.Place(u.Span.Start), describe(b))
+				return refuse("%s at %s would stand for the %s", u.Symbol.Name, f.Place(u.Span.Start), describe(b))
+			}
+			if also := after[j].Also; also != nil && u.Also == nil {
+				return refuse("%s at %s could stand for the %s as well", u.Symbol.Name, f.Place(u.Span.Start), describe(also))
 			}
 		}
 		if extra := len(after) - len(before); extra > 0 && len(x.Missing(f))-len(y.Missing(y.files[i])) != extra {
 			u := after[len(before)]
-			return refuse("%s at %s would stand for %s", u.Symbol.Name, y.files[i].Place(u.Span.Start), describe(u.Symbol))
+			return refuse("%s at %s would stand for the %s", u.Symbol.Name, y.files[i].Place(u.Span.Start), describe(u.Symbol))
 		}
 	}
 	return nil
@@ -256,7 +263,7 @@ func (x *Index) verify(ctx context.Context, s *Symbol, name string, edits map[*F
 
 func describe(s *Symbol) string {
 	if s.File == nil || !s.Decl.Start.Valid() {
-		return "the " + s.Kind.String() + " " + s.FullName()
+		return s.Kind.String() + " " + s.FullName()
 	}
-	return "the " + s.Kind.String() + " declared at " + s.File.Place(s.Decl.Start)
+	return s.Kind.String() + " declared at " + s.File.Place(s.Decl.Start)
 }

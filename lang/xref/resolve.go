@@ -25,6 +25,9 @@ type Use struct {
 	Role   Role
 	// Hidden says that the name does not stand at Span as it is: it is within a string, behind escapes. Span is the string then.
 	Hidden bool
+	// Also is another symbol that the name stands for when the instance is of an entity below the one that its type says; nil when
+	// there is none.
+	Also *Symbol
 }
 
 // Missing is an attribute or a variable that could not be resolved.
@@ -35,6 +38,8 @@ type Missing struct {
 	Of *Symbol
 	// Variable is the scope of a variable that is not declared; nil for attributes.
 	Variable *Scope
+	// Always says that a statement of the file itself has the name: it is not in a block that may never run.
+	Always bool
 	// Asked says that the model asks whether the value is there.
 	Asked bool
 }
@@ -212,7 +217,7 @@ func (w *walk) top(st syntax.Stmt) {
 		b := w.typeName(s.Base)
 		self := &Symbol{Kind: Self, Name: "self", File: w.file, typ: Type{Symbol: b}, state: 2}
 		if s.Constraint != nil {
-			sc := w.scope(&Scope{kind: scopeTypedef, self: self, span: s.Constraint.Span()})
+			sc := w.scope(&Scope{kind: scopeTypedef, self: self, typedef: w.file.decls[s.Name.Pos], span: s.Constraint.Span()})
 			w.index.expr(w, s.Constraint, sc, nil)
 		}
 	case *syntax.Index:
@@ -261,6 +266,9 @@ func (w *walk) attr(e *Symbol, n syntax.Name, r Role) *Symbol {
 		w.miss(n, nil)
 		return nil
 	}
+	if n.Text == "self" {
+		return w.self(e)
+	}
 	a := e.Attr(n.Text)
 	if a == nil {
 		// An instance may be of an entity below the one that its type says.
@@ -272,8 +280,12 @@ func (w *walk) attr(e *Symbol, n syntax.Name, r Role) *Symbol {
 	}
 	if a == nil {
 		w.miss(n, e)
+		return nil
 	}
 	w.use(n.Span(), a, r)
+	if e.Attr(n.Text) == nil {
+		w.also(e, a)
+	}
 	return a
 }
 
@@ -335,10 +347,35 @@ func (w *walk) variable(v *syntax.VarRef, sc *Scope, r Role) *Symbol {
 	w.prefix(v.Name)
 	s := sc.Resolve(v.Name.Text)
 	if s == nil && w.record {
-		w.file.missing = append(w.file.missing, Missing{Span: base(v.Name), Name: v.Name.Text, Variable: sc})
+		w.file.missing = append(w.file.missing, Missing{Span: base(v.Name), Name: v.Name.Text, Variable: sc, Always: sc.kind == scopeFile})
 	}
 	w.use(base(v.Name), s, r)
+	if s != nil && v.Name.Space == "" && (s.Kind == Attribute || s.Kind == Relation || s.scope == sc.file.scope) {
+		if e := sc.instance(v.Name.Text); e != nil && e.Attr(v.Name.Text) == nil {
+			w.also(e, s)
+		}
+	}
 	return s
+}
+
+// also notes what else the last use may stand for: attributes of the same name of entities below the one known.
+func (w *walk) also(e, s *Symbol) {
+	if !w.record || len(w.file.uses) == 0 {
+		return
+	}
+	var family []*Symbol
+	e.descendants(func(d *Symbol) {
+		a := d.own[s.Name]
+		if a == nil || a == s {
+			return
+		}
+		if family == nil {
+			family = w.index.Family(s)
+		}
+		if !slices.Contains(family, a) {
+			w.file.uses[len(w.file.uses)-1].Also = a
+		}
+	})
 }
 
 // args resolves named arguments, which are attributes of an entity.

@@ -25,6 +25,8 @@ type Scope struct {
 	span   syntax.Span
 	vars   map[string]*Symbol
 	self   *Symbol // of an implementation or a typedef
+
+	typedef *Symbol // whose constraint this is
 }
 
 // resolve finds the variable or the attribute of self that a name without a namespace stands for.
@@ -35,8 +37,11 @@ func (sc *Scope) resolve(name string) *Symbol {
 		}
 		switch s.kind {
 		case scopeTypedef:
-			if name == "self" {
+			switch {
+			case name == "self":
 				return s.self
+			case s.typedef != nil && name == s.typedef.Name:
+				return s.typedef // the value has the name of the type as well
 			}
 			return nil
 		case scopeImplementation:
@@ -44,6 +49,19 @@ func (sc *Scope) resolve(name string) *Symbol {
 				return s.self
 			}
 			return sc.member(s, name)
+		}
+	}
+	return nil
+}
+
+// instance is the entity of the implementation around the scope, when that is where a name is looked for: no block within has it.
+func (sc *Scope) instance(name string) *Symbol {
+	for s := sc; s != nil; s = s.parent {
+		if s.vars[name] != nil {
+			return nil
+		}
+		if s.kind == scopeImplementation {
+			return s.self.typ.Symbol
 		}
 	}
 	return nil
