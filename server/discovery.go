@@ -29,11 +29,13 @@ type discoveredArgs struct {
 }
 
 type discoveredListArgs struct {
-	Limit  *int                `arg:"limit"`
-	Start  *string             `arg:"start"`
-	End    *string             `arg:"end"`
-	Filter map[string][]string `arg:"filter,optional" doc:"managed, resource_type, agent, resource_id_value"`
-	Sort   string              `arg:"sort" default:"discovered_resource_id.asc"`
+	Limit   *int                `arg:"limit"`
+	FirstID *string             `arg:"first_id"`
+	LastID  *string             `arg:"last_id"`
+	Start   *string             `arg:"start"`
+	End     *string             `arg:"end"`
+	Filter  map[string][]string `arg:"filter,optional" doc:"managed, resource_type, agent, resource_id_value"`
+	Sort    string              `arg:"sort" default:"discovered_resource_id.asc"`
 }
 
 type discoveredDeleteArgs struct {
@@ -122,7 +124,7 @@ func (s *Server) discoveredGet(ctx context.Context, c *call, a discoveredArgs) (
 }
 
 func (s *Server) discoveredList(ctx context.Context, c *call, a discoveredListArgs) ([]api.DiscoveredResource, error) {
-	args := pageArgs{limit: a.Limit, start: a.Start, end: a.End, filter: a.Filter, sort: a.Sort}
+	args := pageArgs{limit: a.Limit, first: a.FirstID, last: a.LastID, start: a.Start, end: a.End, filter: a.Filter, sort: a.Sort}
 	page, err := discoveredListing.page(args)
 	if err != nil {
 		return nil, err

@@ -4323,6 +4323,8 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number | null;
+                first_id?: string | null;
+                last_id?: string | null;
                 start?: string | null;
                 end?: string | null;
                 /** @description As filter.<key>=<value>, repeatable. */
