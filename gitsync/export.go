@@ -9,12 +9,14 @@ import (
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
 
 	"github.com/intendant/intendant/model"
 )
 
 // Refs asks a repository for its branches and tags and fetches nothing. The result maps full names to the commits that they lead
-// to; head is the name of the default branch, empty when there is none. It fails as [Service.Resolve] does.
+// to; head is the name of the default branch, empty when there is none. It fails as [Service.Resolve] does, and with
+// [model.ErrNotFound] as well when there is no such repository for these credentials.
 func (s *Service) Refs(ctx context.Context, repo model.Repository) (head string, refs map[string]string, err error) {
 	r, err := parseURL(repo.URL)
 	if err != nil {
@@ -25,7 +27,11 @@ func (s *Service) Refs(ctx context.Context, repo model.Repository) (head string,
 			err = fmt.Errorf("reading what the remote of repository %s sent: internal fault: %v: %w", repo.Name, p, model.ErrUnavailable)
 		}
 		if err != nil {
-			err = s.explain(err, r, repo)
+			// Forges say of a repository that one may not see that it is not there, or ask who is asking.
+			unseen := errors.Is(err, transport.ErrRepositoryNotFound) || errors.Is(err, transport.ErrAuthenticationRequired)
+			if err = s.explain(err, r, repo); unseen {
+				err = fmt.Errorf("%w: %w", err, model.ErrNotFound)
+			}
 		}
 	}()
 	if err := acquire(ctx, s.peeks); err != nil {

@@ -35,6 +35,9 @@ func (r Requirement) Applies(env MarkerEnv, extras ...string) bool {
 	return slices.ContainsFunc(extras, func(extra string) bool { return r.marker(env, extra) })
 }
 
+// Conditional reports whether the requirement has a marker.
+func (r Requirement) Conditional() bool { return r.marker != nil }
+
 // marker is a condition.
 type marker func(env MarkerEnv, extra string) bool
 

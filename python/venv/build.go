@@ -152,11 +152,19 @@ func (b *builder) prepare() error {
 		con.WriteString(c + "\n")
 	}
 	if len(b.spec.Provided) > 0 {
-		if err := writeStubs(filepath.Join(b.temp, "provided"), b.spec.Provided); err != nil {
+		stubs, err := writeStubs(filepath.Join(b.temp, "provided"), b.spec.Provided)
+		if err != nil {
 			return err
 		}
-		for name, v := range b.spec.Provided {
-			con.WriteString(name + "==" + v + "\n")
+		hashed := slices.ContainsFunc(b.spec.Requirements, hashOption.MatchString)
+		for _, s := range stubs {
+			con.WriteString(s.Name + "==" + s.Version + "\n")
+			switch {
+			case b.spec.NoDeps && hashed:
+				req.WriteString(s.Name + "==" + s.Version + " --hash=sha256:" + s.SHA256 + "\n")
+			case b.spec.NoDeps:
+				req.WriteString(s.Name + "==" + s.Version + "\n")
+			}
 		}
 	}
 	b.requirements = filepath.Join(b.temp, "requirements.txt")
@@ -251,7 +259,7 @@ func (b *builder) installPip(ctx context.Context) error {
 	if b.spec.Index.Pre {
 		command = append(command, "--pre")
 	}
-	command = append(command, b.findLinks()...)
+	command = append(command, b.sources()...)
 	if !b.withOwnPip() {
 		command = append(command, "--report", b.report)
 	}
@@ -263,12 +271,15 @@ func (b *builder) installUV(ctx context.Context) error {
 	if b.spec.Index.Pre {
 		args = append(args, "--prerelease", "allow")
 	}
-	return b.run(ctx, "installing packages with uv", b.uv, append(args, b.findLinks()...)...)
+	return b.run(ctx, "installing packages with uv", b.uv, append(args, b.sources()...)...)
 }
 
-// findLinks are the options for directories with wheels.
-func (b *builder) findLinks() []string {
+// sources are the options for directories with wheels, and for what goes without saying.
+func (b *builder) sources() []string {
 	var args []string
+	if b.spec.NoDeps {
+		args = append(args, "--no-deps")
+	}
 	for _, l := range b.spec.Index.FindLinks {
 		if !strings.Contains(l, "://") {
 			args = append(args, "--find-links", l)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,16 +114,26 @@ func readMetadata(name string) (Package, error) {
 }
 
 // writeStubs makes a wheel without code for each provided distribution.
-func writeStubs(dir string, provided map[string]string) error {
+func writeStubs(dir string, provided map[string]string) ([]Package, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return fmt.Errorf("preparing provided packages: %w", err)
+		return nil, fmt.Errorf("preparing provided packages: %w", err)
 	}
+	var out []Package
 	for _, name := range slices.Sorted(maps.Keys(provided)) {
-		if err := writeStub(dir, name, provided[name]); err != nil {
-			return fmt.Errorf("preparing the provided package %s: %w", name, err)
+		p := Package{Name: name, Version: provided[name]}
+		p.File = strings.ReplaceAll(Normalise(name), "-", "_") + "-" + p.Version + "-py3-none-any.whl"
+		if err := writeStub(dir, name, p.Version); err != nil {
+			return nil, fmt.Errorf("preparing the provided package %s: %w", name, err)
 		}
+		raw, err := os.ReadFile(filepath.Join(dir, p.File))
+		if err != nil {
+			return nil, fmt.Errorf("preparing the provided package %s: %w", name, err)
+		}
+		sum := sha256.Sum256(raw)
+		p.SHA256 = hex.EncodeToString(sum[:])
+		out = append(out, p)
 	}
-	return nil
+	return out, nil
 }
 
 func writeStub(dir, name, version string) error {

@@ -30,6 +30,8 @@ type Spec struct {
 	Index Index
 	// SystemSite lets the environment see the packages of the interpreter's own installation.
 	SystemSite bool
+	// NoDeps installs the requirements and nothing that they require, as a lock file wants it.
+	NoDeps bool
 	// Provided are distributions, by name, that the caller supplies by other means in the given version. Whatever requires one is
 	// satisfied, and no index is asked for it.
 	Provided map[string]string
@@ -200,7 +202,7 @@ func (s Spec) digest(py interpreter) string {
 	text, err := json.Marshal([]any{
 		"intendant environment 1", py.Implementation, py.Version, py.Platform, sorted(s.Requirements), sorted(s.Constraints),
 		Redact(s.Index.URL), clean(s.Index.Extra), clean(s.Index.FindLinks), s.Index.NoIndex, s.Index.Pre, s.Index.UseSystemConfig,
-		s.SystemSite, provided,
+		s.SystemSite, provided, s.NoDeps,
 	})
 	if err != nil {
 		panic(err) // texts and booleans can be encoded

@@ -344,6 +344,19 @@ func TestProvided(t *testing.T) {
 	if len(env.Packages) != 2 || !env.Packages[1].Provided || env.Packages[1].SHA256 != "" {
 		t.Errorf("packages = %+v, want the second to be marked as provided", env.Packages)
 	}
+	locked := venv.Spec{Index: spec.Index, Provided: spec.Provided, NoDeps: true}
+	for _, p := range env.Packages {
+		if !p.Provided {
+			r := p.Name + "==" + p.Version
+			if p.SHA256 != "" {
+				r += " --hash=sha256:" + p.SHA256
+			}
+			locked.Requirements = append(locked.Requirements, r)
+		}
+	}
+	if got := ensure(t, c, locked); !cmp.Equal(got.Packages, env.Packages) {
+		t.Errorf("the packages by the versions of the first = %+v, want %+v", got.Packages, env.Packages)
+	}
 	spec.Provided = map[string]string{"inmanta-core": "30.0"}
 	if _, err := c.Ensure(t.Context(), spec, nil); !errors.Is(err, model.ErrInvalid) {
 		t.Errorf("Ensure with a provided version that does not fit = %v, want an error", err)
