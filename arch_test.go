@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"python/venv":             {"model"},
 	"python/compilehost":      {"diag", "model", "lang", "lang/value", "lang/module", "python"},
 	"gitsync":                 {"model"},
+	"modules":                 {"model", "diag", "lang/module", "python/venv"},
 	"compilerd":               {"model", "lang", "diag", "python"},
 	"scheduler/engine":        {"model"},
 	"scheduler":               {"model", "scheduler/engine"},

@@ -284,7 +284,7 @@ func TestFailedSyncFailsDelivery(t *testing.T) {
 	run(t, s)
 	post(t, s.WebhookHandler(), "demo", signedBy("s3cret", "d1", pushed), pushed)
 	rec.await(t, "the delivery failed", func() bool { return rec.deliveries["d1"].Status == model.DeliveryFailed })
-	if d := rec.deliveries["d1"].Detail; !strings.Contains(d, "is not a directory on the server") {
+	if d := rec.deliveries["d1"].Detail; !strings.Contains(d, "is not a directory on this machine") {
 		t.Errorf("detail = %q", d)
 	}
 	rec.await(t, "the sync is recorded", func() bool { return rec.syncs["demo"] != "" })

@@ -125,7 +125,7 @@ func (t *transports) openLocal(ctx context.Context, r remote) (session, error) {
 		return nil, fmt.Errorf("local repositories need the git program; install it: %w", err)
 	}
 	if fi, err := os.Stat(r.path); err != nil || !fi.IsDir() {
-		return nil, fmt.Errorf("%s is not a directory on the server: %w", r.path, transport.ErrRepositoryNotFound)
+		return nil, fmt.Errorf("%s is not a directory on this machine: %w", r.path, transport.ErrRepositoryNotFound)
 	}
 	// Not bound to ctx, which is that of opening: guard watches each step.
 	//nolint:noctx // see above

@@ -86,8 +86,10 @@ type Request struct {
 	// Update chooses anew: all modules and packages, or those named in Only.
 	Update bool
 	Only   []string
-	// Frozen fails with [ErrOutdated] instead of choosing.
-	Frozen bool
+	// Frozen fails with [ErrOutdated] instead of choosing. TrustLock goes further: the imports of the models are not compared with
+	// the lock, which spares reading them.
+	Frozen    bool
+	TrustLock bool
 	// Stage runs the parts. Its work is called before it returns.
 	Stage Stage
 }
@@ -122,6 +124,7 @@ type Result struct {
 	// Lock is the new lock; nil when the project needs nothing.
 	Lock      *module.Lock
 	Placement Placement
-	// Warnings are for people.
+	// Warnings are for people. Lost are the modules that are imported and were found nowhere, with where they were looked for.
 	Warnings []string
+	Lost     []string
 }

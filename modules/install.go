@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,8 +45,8 @@ type work struct {
 //
 // It fails with a [ConflictError] when constraints exclude each other, [ErrOutdated] or [ErrNoLock] when it would have to choose
 // and may not, [model.ErrConflict] when a source has another content than the lock says, [model.ErrUnavailable] when a source can
-// not be reached, and [model.ErrInvalid] for all that the project has to change. Imports that nothing was found for are
-// warnings: the compiler knows their places.
+// not be reached, and [model.ErrInvalid] for all that the project has to change. Imports that nothing was found for are no
+// error but [Result].Lost: the compiler knows their places.
 func (i *Installer) Install(ctx context.Context, req Request) (*Result, error) {
 	a, warnings, err := i.readAsk(req)
 	if err != nil {
@@ -59,13 +59,13 @@ func (i *Installer) Install(ctx context.Context, req Request) (*Result, error) {
 			return w.res, err
 		}
 	}
-	needs := len(a.demands)+len(a.packages) > 0
-	if !needs {
+	needs := req.Lock != nil || len(a.demands)+len(a.packages) > 0 || w.shelf.needy()
+	if !needs && (len(a.repos) > 0 || a.hasIndex()) {
 		missing, err := w.missing(ctx)
 		if err != nil {
 			return nil, err
 		}
-		needs = len(missing) > 0 && (len(a.repos) > 0 || a.hasIndex()) || req.Lock != nil || len(w.shelf.checkoutsV2()) > 0
+		needs = len(missing) > 0
 	}
 	switch {
 	case !needs:
@@ -81,6 +81,12 @@ func (i *Installer) Install(ctx context.Context, req Request) (*Result, error) {
 // asLocked brings what the lock names. It is not done when the models import more than that.
 func (w *work) asLocked(ctx context.Context) (done bool, err error) {
 	l := w.req.Lock
+	if !w.sameCheckouts() {
+		if w.req.Frozen {
+			return false, fmt.Errorf("the checkouts in the project are not those of the lock: %w", ErrOutdated)
+		}
+		return false, nil
+	}
 	git := slices.ContainsFunc(l.Modules, func(m module.LockedModule) bool { return m.Git() })
 	if git {
 		err := w.req.Stage(stageModules, "fetch modules as locked", func(ctx context.Context, out io.Writer) error {
@@ -122,9 +128,11 @@ func (w *work) asLocked(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	w.res.Placement = p
-	missing, err := w.missing(ctx)
-	if err != nil {
-		return false, err
+	var missing []string
+	if !w.req.TrustLock {
+		if missing, err = w.missing(ctx); err != nil {
+			return false, err
+		}
 	}
 	if len(missing) == 0 {
 		w.res.Warnings = append(w.res.Warnings, warnings...)
@@ -135,6 +143,22 @@ func (w *work) asLocked(ctx context.Context) (done bool, err error) {
 	}
 	w.res.Placement = Placement{}
 	return false, nil
+}
+
+// sameCheckouts reports whether the lock knows the checkouts of the project. One that takes the place of a locked module does no
+// harm: it is told.
+func (w *work) sameCheckouts() bool {
+	for _, m := range w.req.Lock.Modules {
+		if m.Source == module.SourceEditable && w.shelf.checkouts[m.Name] != m.Path {
+			return false
+		}
+	}
+	for name, d := range w.shelf.described() {
+		if _, ok := w.req.Lock.Module(name); !ok && (d.Layout == module.LayoutV2 || len(d.Packages) > 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // bringLocked makes sure that a module's tree is in the store.
@@ -192,7 +216,7 @@ func (w *work) choose(ctx context.Context) error {
 // fixpoint chooses modules until the imports of those from git and of the project are there.
 func (w *work) fixpoint(ctx context.Context) error {
 	for range maxRounds {
-		roots := slices.Concat(w.ask.demands, w.imported)
+		roots := w.roots()
 		chosen, err := solve(ctx, w.shelf, w.shelf.markers, roots)
 		if err != nil {
 			return err
@@ -212,6 +236,16 @@ func (w *work) fixpoint(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("the imports of modules ask for more modules without an end: %w", model.ErrInvalid)
+}
+
+// roots are the wishes that are not those of modules.
+func (w *work) roots() []demand {
+	out := slices.Concat(w.ask.demands, w.imported)
+	described := w.shelf.described()
+	for _, name := range slices.Sorted(maps.Keys(described)) {
+		out = append(out, demand{Requirement: module.Requirement{Name: name, Text: name}, by: "the project's own tree", project: true})
+	}
+	return out
 }
 
 // checkoutFits warns of a checkout that is not what others ask for.
@@ -259,7 +293,7 @@ func (w *work) imports(ctx context.Context) error {
 		d := demand{Requirement: module.Requirement{Name: name, Text: name}, by: "an import", project: true}
 		if _, err := w.shelf.candidates(ctx, name, []demand{d}); errors.Is(err, model.ErrNotFound) {
 			w.lost[name] = err
-			w.warnf("%s", strings.TrimSuffix(err.Error(), ": "+model.ErrNotFound.Error()))
+			w.res.Lost = append(w.res.Lost, strings.TrimSuffix(err.Error(), ": "+model.ErrNotFound.Error()))
 			continue
 		} else if err != nil {
 			return err
@@ -306,7 +340,7 @@ func (w *work) placeChosen() Placement {
 
 // finish makes the lock.
 func (w *work) finish() {
-	roots := slices.Concat(w.ask.demands, w.imported)
+	roots := w.roots()
 	lock := &module.Lock{Version: 1, Asked: w.ask.digest}
 	for name, c := range w.chosen {
 		m := module.LockedModule{Name: name, Version: c.version.Text(), Layout: c.Layout, Source: c.source, Path: c.path, Ref: c.ref, Commit: c.commit, Digest: c.digest}
@@ -344,11 +378,39 @@ func (w *work) finish() {
 	w.res.Placement = w.placeChosen()
 }
 
+// described are the checkouts that say what they are, with what they say. The others are left to the compiler, which reports one
+// that is imported.
+func (s *shelf) described() map[string]module.Description {
+	if s.descriptions == nil {
+		s.descriptions = map[string]module.Description{}
+		for name, at := range s.checkouts {
+			root, err := fs.Sub(s.req.Project, at)
+			if err != nil {
+				continue
+			}
+			if d, err := module.Describe(root); err == nil && d.Name == name {
+				s.descriptions[name] = d
+			}
+		}
+	}
+	return s.descriptions
+}
+
+// needy reports whether a checkout needs something: to be placed, or packages.
+func (s *shelf) needy() bool {
+	for _, d := range s.described() {
+		if d.Layout == module.LayoutV2 || len(d.Packages) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // checkoutsV2 are the checkouts in the layout V2, which the compiler finds only when they are placed.
 func (s *shelf) checkoutsV2() []string {
 	var out []string
-	for name, at := range s.checkouts {
-		if _, err := os.Stat(filepath.Join(s.req.Dir, filepath.FromSlash(at), "module.yml")); err != nil {
+	for name, d := range s.described() {
+		if d.Layout == module.LayoutV2 {
 			out = append(out, name)
 		}
 	}

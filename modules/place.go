@@ -67,6 +67,8 @@ type Opened struct {
 	// Sites and Fetched are for the options of the compiler.
 	Sites   []module.Site
 	Fetched []module.Place
+	// Python is the interpreter of the project's environment; empty when it needs none.
+	Python  string
 	closers []io.Closer
 }
 
@@ -79,7 +81,7 @@ func (o *Opened) Close() {
 
 // Open opens the trees of a placement. No path leads out of them. A module's name in diagnostics is name@version.
 func (p Placement) Open() (*Opened, error) {
-	o := &Opened{}
+	o := &Opened{Python: p.Python}
 	open := func(dir string) (*os.Root, error) {
 		root, err := os.OpenRoot(dir)
 		if err != nil {
@@ -99,9 +101,9 @@ func (p Placement) Open() (*Opened, error) {
 			name += "@" + m.Version
 		}
 		if m.Layout == module.LayoutV2 {
-			o.Sites = append(o.Sites, module.Site{Name: name, FS: root.FS()})
+			o.Sites = append(o.Sites, module.Site{Name: name, FS: root.FS(), Disk: m.Dir})
 		} else {
-			o.Fetched = append(o.Fetched, module.Place{Name: m.Name, Dir: name, FS: root.FS()})
+			o.Fetched = append(o.Fetched, module.Place{Name: m.Name, Dir: name, FS: root.FS(), Disk: m.Dir})
 		}
 	}
 	for _, dir := range p.Sites {
@@ -109,7 +111,7 @@ func (p Placement) Open() (*Opened, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.Sites = append(o.Sites, module.Site{Name: "site-packages", FS: root.FS()})
+		o.Sites = append(o.Sites, module.Site{Name: "site-packages", FS: root.FS(), Disk: dir})
 	}
 	return o, nil
 }

@@ -19,13 +19,12 @@ func (w *work) python(ctx context.Context) error {
 	if spec.Provided == nil {
 		spec.Provided = map[string]string{}
 	}
-	roots := slices.Concat(w.ask.demands, w.imported)
-	var fromIndex []string
+	roots := w.roots()
+	var wishes []string // for the explanation of a conflict
 	for _, name := range slices.Sorted(maps.Keys(w.chosen)) {
 		c := w.chosen[name]
 		switch c.source {
 		case module.SourceIndex:
-			fromIndex = append(fromIndex, name)
 			pkg := module.PackageOf(name)
 			extras := slices.Compact(slices.Sorted(slices.Values(w.ask.extras[name])))
 			if len(extras) > 0 {
@@ -33,6 +32,7 @@ func (w *work) python(ctx context.Context) error {
 			}
 			spec.Requirements = append(spec.Requirements, pkg)
 			for _, d := range w.demandsOn(name, roots) {
+				wishes = append(wishes, d.String())
 				if !d.Constraint.Empty() {
 					spec.Constraints = append(spec.Constraints, module.PackageOf(name)+d.Constraint.String())
 				}
@@ -75,8 +75,8 @@ func (w *work) python(ctx context.Context) error {
 		fmt.Fprintf(out, "requirements: %s\n", strings.Join(spec.Requirements, ", "))
 		chosen, err := w.i.config.Environments.Ensure(ctx, spec, out)
 		if err != nil {
-			if len(fromIndex) > 0 && w.ask.hasIndex() {
-				return fmt.Errorf("%w (modules looked for in the package index: %s)", err, strings.Join(fromIndex, ", "))
+			if len(wishes) > 0 {
+				return fmt.Errorf("%w\nof modules in the package index, %s", err, strings.Join(wishes, ", "))
 			}
 			return err
 		}

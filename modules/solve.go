@@ -17,6 +17,9 @@ type demand struct {
 	by string
 	// project says that it is the project's own: see the package's comment.
 	project bool
+	// weak bounds the versions of a module that others want, and wants it not by itself. What a module.yml requires is such: the
+	// imports say what is needed (language reference, sections 15.1 and 15.4).
+	weak bool
 }
 
 func (d demand) String() string {
@@ -119,7 +122,7 @@ var errNoWay = errors.New("no way")
 func (s *solver) solve(ctx context.Context, demands []demand, chosen map[string]choice) (map[string]choice, error) {
 	name := ""
 	for _, d := range demands {
-		if _, ok := chosen[d.Name]; !ok {
+		if _, ok := chosen[d.Name]; !ok && !d.weak {
 			name = d.Name
 			break
 		}
@@ -180,9 +183,9 @@ func (s *solver) try(ctx context.Context, name string, c candidate, demands []de
 		if r.Name == name || r.Conditional() && !r.Applies(s.markers()) {
 			continue
 		}
-		d := demand{Requirement: r, by: name + " " + what.version.Text()}
+		d := demand{Requirement: r, by: name + " " + what.version.Text(), weak: what.Layout != module.LayoutV2}
 		wishes = append(wishes, d)
-		if x, ok := next[r.Name]; ok && !fits(x.candidate, []demand{d}) {
+		if x, ok := next[r.Name]; ok && !fits(x.candidate, only(wishes, r.Name)) {
 			return nil, s.fail(conflict(r.Name, only(wishes, r.Name), []candidate{x.candidate}))
 		}
 	}

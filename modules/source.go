@@ -30,6 +30,8 @@ type shelf struct {
 	out       io.Writer
 	listings  map[string]listing
 	env       module.MarkerEnv
+	// descriptions are those of the checkouts; nil before they are read.
+	descriptions map[string]module.Description
 }
 
 // listing is what a repository has.
@@ -158,6 +160,15 @@ func (s *shelf) repositories(ctx context.Context, name string) (found []candidat
 	return nil, tried, nil
 }
 
+// repositoryForm is how gitsync names a repository in its errors: by a name that is made up here.
+var repositoryForm = regexp.MustCompile(`repository module-[0-9a-f]{16} \(([^)]*)\): `)
+
+// sourceError is an error of a source in words for people.
+type sourceError struct{ err error }
+
+func (e *sourceError) Error() string { return repositoryForm.ReplaceAllString(e.err.Error(), "$1: ") }
+func (e *sourceError) Unwrap() error { return e.err }
+
 // list asks a repository once.
 func (s *shelf) list(ctx context.Context, url string, repo model.Repository) listing {
 	l, ok := s.listings[url]
@@ -166,9 +177,13 @@ func (s *shelf) list(ctx context.Context, url string, repo model.Repository) lis
 		if s.i.config.Git == nil {
 			l.err = fmt.Errorf("%s: %w: %w", redact(url), errOffline, model.ErrUnavailable)
 		} else {
-			l.head, l.refs, l.err = s.i.config.Git.Refs(ctx, repo)
+			if l.head, l.refs, l.err = s.i.config.Git.Refs(ctx, repo); l.err != nil {
+				l.err = &sourceError{l.err}
+			}
 		}
-		s.listings[url] = l
+		if l.err == nil || errors.Is(l.err, model.ErrNotFound) { // what may work later is tried again
+			s.listings[url] = l
+		}
 	}
 	return l
 }
@@ -251,7 +266,7 @@ func (s *shelf) bring(ctx context.Context, name string, c candidate) (string, er
 			"moved the tag or rewrote the branch. Find out who and why; intendant module update %s takes what is there now: %w",
 			name, module.LockFile, c.commit, c.ref, redact(c.repo.URL), name, model.ErrConflict)
 	case err != nil:
-		return "", fmt.Errorf("fetching module %s: %w", name, err)
+		return "", fmt.Errorf("fetching module %s: %w", name, &sourceError{err})
 	case c.digest != "" && digest != c.digest:
 		return "", fmt.Errorf("module %s: commit %s of %s has the content %s, and %s says %s: do not trust either until you know why: %w",
 			name, c.commit, redact(c.repo.URL), digest, module.LockFile, c.digest, model.ErrConflict)

@@ -37,6 +37,8 @@ type compileFlags struct {
 	python      pythonFlags
 	// g finds the settings; nil without any.
 	g *globals
+	// modules is a file that says where modules are; empty to go by the project's lock.
+	modules string
 	// session is what a command that compiles again and again keeps; nil for one that compiles once.
 	session *lang.Session
 }
@@ -65,6 +67,7 @@ compiles, 1 when it has faults, 2 when the command line makes no sense, 3 when t
 	fl.BoolVar(&f.instances, "instances", false, "list all instances in the result")
 	fl.StringVar(&f.files, "files", "", "write the files of the export to this directory, each under its hash")
 	fl.StringVar(&f.inputs, "inputs", "", "read facts, parameters and settings from this JSON file")
+	fl.StringVar(&f.modules, "modules", "", "read where modules are from this JSON file instead of the project's lock")
 	fl.StringVar(&f.format, "format", "text", "form of the diagnostics: text, json or sarif")
 	fl.StringVarP(&f.main, "file", "f", "main.cf", "the main file")
 	fl.StringVarP(&f.environment, "environment", "e", "", "compile for this environment")
@@ -145,17 +148,27 @@ func (f *compileFlags) project(ctx context.Context, dir string, opts lang.Option
 		return &exitError{code: exitUsage, err: fmt.Errorf("opening the project: %w", err)}
 	}
 	defer func() { _ = root.Close() }()
+	opened, warnings, faults := f.place(root, dir, &opts)
+	defer opened.Close()
+	if faults.HasErrors() {
+		none := &lang.Result{Source: func(string) ([]byte, bool) { return nil, false }}
+		if err := use(none, faults); err != nil {
+			return &exitError{code: exitInternal, err: err}
+		}
+		return &exitError{code: exitFailed}
+	}
 	compile := lang.Compile
 	if f.session != nil {
 		compile = f.session.Compile
 	}
-	host, err := f.pythonHost(dir, opts)
+	host, err := f.pythonHost(dir, opts, opened.Python)
 	if err != nil {
 		return err
 	}
 	opts.Plugins = host
 	res, ds, err := compile(ctx, lang.Project{FS: root.FS(), Main: f.main}, opts)
 	if err == nil {
+		ds = append(ds, warnings...)
 		err = use(res, ds)
 	}
 	if err = errors.Join(err, host.Close()); err != nil {

@@ -51,7 +51,13 @@ func options() []config.Option {
 		{Section: "compiler", Name: "workers", Default: "2", Check: config.CheckInt, Doc: "How many compiles this server runs at once; 0 leaves them to other servers."},
 		{Section: "compiler", Name: "timeout", Default: "600", Check: config.CheckDuration, Doc: "Longest time for one compile."},
 		{Section: "compiler", Name: "memory-limit", Default: strconv.Itoa(4 << 30), Check: config.CheckInt, Doc: "Most memory for one compile, in bytes."},
-		{Section: "compiler", Name: "python", Doc: "Python interpreter (3.9 or later) that runs the code of modules while compiling; empty: python3 of the PATH."},
+		{Section: "compiler", Name: "python", Doc: "Python interpreter (3.9 or later) that runs the code of modules while compiling, and that their environments are made of; empty: python3 of the PATH."},
+
+		{Section: "python", Name: "index-url", Secret: true, Doc: "Package index for projects that name none in project.yml."},
+		{Section: "python", Name: "extra-index-url", Secret: true, Doc: "Further package indexes, separated by commas."},
+		{Section: "python", Name: "find-links", Doc: "Directories with wheels, separated by commas, for every project."},
+		{Section: "python", Name: "no-index", Default: "false", Check: config.CheckBool, Doc: "Take packages from find-links only."},
+		{Section: "python", Name: "use-system-config", Default: "false", Check: config.CheckBool, Doc: "For projects that name no index: use the one that pip is set up with on this machine."},
 
 		{Section: "agent", Name: "state-dir", Doc: "Where an agent keeps results not yet acknowledged and its last desired state; empty: agent in state-dir."},
 		{Section: "agent", Name: "task-timeout", Default: "600", Check: config.CheckDuration, Doc: "Longest time for one task unless its resource says otherwise."},

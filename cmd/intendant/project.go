@@ -10,8 +10,9 @@ import (
 
 func newProjectCommand(g *globals) *cobra.Command {
 	r := &remote{g: g}
-	cmd := &cobra.Command{Use: "project", Short: "Projects: named groups of environments"}
+	cmd := &cobra.Command{Use: "project", Short: "Projects: named groups of environments on a server, and directories with models"}
 	r.serverFlags(cmd)
+	projectModules(g, cmd, r.output)
 
 	cmd.AddCommand(&cobra.Command{
 		Use: "list", Short: "List the projects",

@@ -35,11 +35,15 @@ func pythonArguments(c *config.Config) []string {
 	return nil
 }
 
-// pythonHost makes what runs the Python code of the project in dir.
-func (f *compileFlags) pythonHost(dir string, opts lang.Options) (*compilehost.Host, error) {
+// pythonHost makes what runs the Python code of the project in dir: with the interpreter of the project's environment, if it has
+// one.
+func (f *compileFlags) pythonHost(dir string, opts lang.Options, environment string) (*compilehost.Host, error) {
 	cfg := compilehost.Config{
 		Interpreter: f.python.interpreter, Disabled: f.python.disabled, ProjectDir: dir, Env: os.Environ(),
 		Environment: opts.Inputs.Environment.ID, Stdout: opts.Stdout, ShareGroup: f.python.confined,
+	}
+	if environment != "" {
+		cfg.Interpreter = environment
 	}
 	if cfg.Interpreter == "" && f.g != nil {
 		c, err := f.g.load(nil)
@@ -47,11 +51,6 @@ func (f *compileFlags) pythonHost(dir string, opts lang.Options) (*compilehost.H
 			return nil, err
 		}
 		cfg.Interpreter = c.String("compiler", "python")
-	}
-	for _, s := range opts.Sites {
-		if filepath.IsAbs(s.Name) {
-			cfg.Sites = append(cfg.Sites, s.Name)
-		}
 	}
 	// Who has no home keeps nothing.
 	if home, err := os.UserCacheDir(); err == nil {

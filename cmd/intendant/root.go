@@ -95,6 +95,7 @@ func commands(g *globals) []*cobra.Command {
 		newDeployCommand(g),
 		agent,
 		newStatusCommand(g),
+		newModuleCommand(g),
 		newProjectCommand(g),
 		newEnvironmentCommand(g),
 		newRepositoryCommand(g),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,6 +20,8 @@ type Site struct {
 	// Name is the path of the tree in diagnostics.
 	Name string
 	FS   fs.FS
+	// Disk is the directory of the tree on this machine, for who runs what is in it; empty when there is none.
+	Disk string
 }
 
 // Place is a module in the layout V1 that was fetched for the project and lies outside of it.
@@ -27,6 +30,8 @@ type Place struct {
 	Name string
 	Dir  string
 	FS   fs.FS
+	// Disk is the directory of the tree on this machine; empty when there is none.
+	Disk string
 }
 
 // cause is why a module could not be loaded: the messages from the outermost to the innermost, with the place of the last.
@@ -71,7 +76,11 @@ func (l *loader) search(name string) found {
 	}
 	for _, p := range l.opts.Fetched {
 		if p.Name == name {
-			return l.openV1(name, p.Dir, p.FS)
+			f := l.openV1(name, p.Dir, p.FS)
+			if f.module != nil {
+				f.module.Disk = p.Disk
+			}
+			return f
 		}
 	}
 	if root, ok := l.opts.Builtin[name]; ok {
@@ -98,7 +107,7 @@ func (l *loader) findInstalled(name string) *Module {
 		if !isDir(site.FS, pkg) {
 			continue
 		}
-		m := &Module{Name: name, Layout: LayoutV2, Root: site.FS, Dir: site.Name, Plugins: pkg}
+		m := &Module{Name: name, Layout: LayoutV2, Root: site.FS, Dir: site.Name, Disk: site.Disk, Plugins: pkg}
 		switch {
 		case isDir(site.FS, path.Join(pkg, "model")):
 			root, err := fs.Sub(site.FS, pkg)
@@ -106,6 +115,9 @@ func (l *loader) findInstalled(name string) *Module {
 				continue
 			}
 			m.Root, m.Dir, m.Plugins = root, path.Join(site.Name, pkg), "."
+			if m.Disk != "" {
+				m.Disk = filepath.Join(m.Disk, filepath.FromSlash(pkg))
+			}
 		case !isDir(site.FS, "model"):
 			continue
 		}

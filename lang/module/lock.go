@@ -93,6 +93,14 @@ func (l *Lock) Module(name string) (LockedModule, bool) {
 	return l.Modules[i], true
 }
 
+// Trivial reports whether the lock says nothing that the project does not say itself: it has no packages, and its modules are built
+// in or checkouts in the layout V1.
+func (l *Lock) Trivial() bool {
+	return l == nil || l.Python == nil && !slices.ContainsFunc(l.Modules, func(m LockedModule) bool {
+		return m.Source != SourceBuiltin && (m.Source != SourceEditable || m.Layout == LayoutV2)
+	})
+}
+
 // lockHead is what people read first.
 const lockHead = `# The exact modules and packages of this project. Made by "intendant project install" and "intendant project update":
 # commit it, and change project.yml instead of this file.

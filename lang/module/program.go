@@ -58,6 +58,8 @@ type Module struct {
 	Root fs.FS
 	// Dir is the path of Root in diagnostics: relative to the project, {name} for a module outside it, . for the project.
 	Dir string
+	// Disk is the directory of Root on this machine, where the options of the load say so; empty otherwise.
+	Disk string
 	// Plugins is the directory of Python plugins within Root; empty when there can be none.
 	Plugins string
 	// Files are the source files that were loaded, in order.

@@ -272,6 +272,9 @@ func (h *Host) request(p *module.Program, mods []*code) (*loadRequest, error) {
 
 // directory is where the files of a module are on disk. A module that is in a tree of another kind is copied.
 func (h *Host) directory(project string, m *module.Module) (string, error) {
+	if m.Disk != "" {
+		return m.Disk, nil
+	}
 	dir := filepath.FromSlash(m.Dir)
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(project, dir)

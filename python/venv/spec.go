@@ -30,7 +30,8 @@ type Spec struct {
 	Index Index
 	// SystemSite lets the environment see the packages of the interpreter's own installation.
 	SystemSite bool
-	// NoDeps installs the requirements and nothing that they require, as a lock file wants it.
+	// NoDeps installs the requirements and nothing that they require, as a lock file wants it. They name exact versions then, and
+	// where these come from does not count for the digest.
 	NoDeps bool
 	// Provided are distributions, by name, that the caller supplies by other means in the given version. Whatever requires one is
 	// satisfied, and no index is asked for it.
@@ -118,7 +119,7 @@ func checkIndexURL(raw string) error {
 	return nil
 }
 
-var providedVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*(\+[a-z0-9.]+)?$`)
+var providedVersion = regexp.MustCompile(`^[0-9][0-9a-z.!]*(\+[a-z0-9.]+)?$`)
 
 // check refuses a specification that can not be built.
 func (s Spec) check() error {
@@ -198,6 +199,9 @@ func (s Spec) digest(py interpreter) string {
 	provided := make([]string, 0, len(s.Provided))
 	for _, name := range slices.Sorted(maps.Keys(s.Provided)) {
 		provided = append(provided, name+"=="+s.Provided[name])
+	}
+	if s.NoDeps {
+		s.Index = Index{}
 	}
 	text, err := json.Marshal([]any{
 		"intendant environment 1", py.Implementation, py.Version, py.Platform, sorted(s.Requirements), sorted(s.Constraints),
