@@ -11,10 +11,10 @@ WEB_INPUTS := $(shell find web -type f -not -path 'web/node_modules/*' -not -pat
 CASES      ?= ../shared/conformance/visible.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-stop test unit e2e lint vuln fuzz bench conformance gen verify web clean bundle
+.PHONY: help build demo demo-stop test unit e2e lint vuln fuzz bench conformance differential gen verify web clean bundle
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: web ## build bin/intendant with the console in it (EMBEDPG=1: with PostgreSQL in it too)
 	@$(if $(EMBEDPG),$(MAKE) --no-print-directory bundle)
@@ -49,6 +49,9 @@ bench: ## the numbers of docs/performance.md
 
 conformance: build ## compare the language with recorded cases (CASES=file.jsonl)
 	python3 $(dir $(CASES))conform.py --bin $(BIN) $(CASES) -v
+
+differential: ## compare the language with the reference on random models (REFERENCE_PYTHON=python, ARGS="-n 1000")
+	@REFERENCE_PYTHON="$(REFERENCE_PYTHON)" DATA="$(DATA)" scripts/differential.sh $(ARGS)
 
 gen: ## regenerate everything that is generated
 	@scripts/gen.sh
