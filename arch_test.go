@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"lang":                    {"diag", "model", "lang/syntax", "lang/module", "lang/check", "lang/eval", "lang/value", "lang/std", "lang/template"},
 	"lang/langtest":           {},
 	"lang/differential":       {"diag", "lang"},
+	"lang/draw":               {"diag"},
 	"lang/template":           {"diag", "lang/value"},
 	"lang/xref":               {"lang/syntax", "lang/value"},
 	"lang/lsp":                {"diag", "lang", "lang/module", "lang/std", "lang/syntax", "lang/value", "lang/xref"},

@@ -21,3 +21,12 @@ func columns(r rune) int {
 	}
 	return 1
 }
+
+// Width is the number of columns that a text takes on a terminal.
+func Width(text string) int {
+	n := 0
+	for _, r := range text {
+		n += columns(r)
+	}
+	return n
+}

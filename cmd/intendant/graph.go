@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,17 +16,23 @@ import (
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang"
 	"github.com/intendant/intendant/lang/check"
+	"github.com/intendant/intendant/lang/draw"
 	"github.com/intendant/intendant/lang/eval"
+	"github.com/intendant/intendant/lang/module"
 	"github.com/intendant/intendant/lang/value"
 )
 
 // graphFlags are the flags of intendant graph.
 type graphFlags struct {
 	compileFlags
-	types     bool
-	instances bool
-	output    string
-	all       bool
+	types      bool
+	instances  bool
+	form       string
+	all        bool
+	namespaces []string
+	entities   []string
+	depth      int
+	maxNodes   int
 }
 
 // newGraphCommand draws the types or the instances of a project.
@@ -35,10 +41,15 @@ func newGraphCommand(g *globals) *cobra.Command {
 	f.g = g
 	cmd := &cobra.Command{
 		Use:   "graph [DIR]",
-		Short: "Draw the types or the instances of a project, as DOT or Mermaid text",
+		Short: "Draw the types or the instances of a project",
 		Long: `Compile the project in DIR (default: the current directory) and write a graph of its entities with their attributes, parents
-and relations, or of its instances and the relations between them. What belongs to the built-in modules is left out where
-nothing of the project refers to it directly; --all shows it.`,
+and relations, or of its instances and the relations between them: as an SVG picture, or as text for Graphviz or Mermaid. What
+belongs to the built-in modules is left out where nothing of the project refers to it directly; --all shows it.
+
+A large model is drawn in parts: --namespace and --type choose what is shown, --depth adds what that is related to. What is
+chosen by both must fit both.`,
+		Example: `  intendant graph --format svg >types.svg
+  intendant graph --instances --type web::Server --depth 2 --format svg >server.svg`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
@@ -51,28 +62,38 @@ nothing of the project refers to it directly; --all shows it.`,
 	fl := cmd.Flags()
 	fl.BoolVar(&f.types, "types", false, "draw the entities (default)")
 	fl.BoolVar(&f.instances, "instances", false, "draw the instances")
-	fl.StringVarP(&f.output, "output", "o", "dot", "form of the graph: dot or mermaid")
+	fl.StringVarP(&f.form, "format", "o", "dot", "form of the graph: svg, dot or mermaid")
 	fl.BoolVar(&f.all, "all", false, "draw also what belongs to the built-in modules")
+	fl.StringSliceVar(&f.namespaces, "namespace", nil, "draw what belongs to this namespace or one below it")
+	fl.StringSliceVar(&f.entities, "type", nil, "draw this entity and those that descend from it, or their instances")
+	fl.IntVar(&f.depth, "depth", 1, "with --namespace or --type: how many steps around what they choose are drawn too")
+	fl.IntVar(&f.maxNodes, "max-nodes", defaultMaxNodes, "refuse to draw more boxes than this")
 	fl.StringVar(&f.inputs, "inputs", "", "read facts, parameters and settings from this JSON file")
 	fl.StringVarP(&f.main, "file", "f", "main.cf", "the main file")
 	f.pythonFlags(fl)
 	fl.Int64Var(&f.maxSteps, "max-steps", eval.DefaultMaxSteps, "give up on a model that takes more steps than this")
-	f.format = "text"
+	f.compileFlags.format = "text"
 	return cmd
 }
 
+// defaultMaxNodes is how many boxes can still be made out in a picture.
+const defaultMaxNodes = 400
+
 func (f *graphFlags) run(ctx context.Context, dir string, stdout, stderr io.Writer) error {
-	if f.output != "dot" && f.output != "mermaid" {
-		return &exitError{code: exitUsage, err: fmt.Errorf("--output must be dot or mermaid, not %q", f.output)}
-	}
-	if f.types && f.instances {
+	switch {
+	case f.form != "dot" && f.form != "mermaid" && f.form != "svg":
+		return &exitError{code: exitUsage, err: fmt.Errorf("--format must be svg, dot or mermaid, not %q", f.form)}
+	case f.types && f.instances:
 		return &exitError{code: exitUsage, err: errors.New("--types and --instances exclude each other: run the command twice")}
+	case f.depth < 0 || f.maxNodes < 1:
+		return &exitError{code: exitUsage, err: errors.New("--depth and --max-nodes are numbers of steps and of boxes, from 0 and from 1")}
 	}
 	opts, err := f.options()
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
-	return f.project(ctx, dir, opts, func(res *lang.Result, ds diag.List) error {
+	var refused error
+	err = f.project(ctx, dir, opts, func(res *lang.Result, ds diag.List) error {
 		if ds.HasErrors() {
 			return f.report(stderr, res, ds)
 		}
@@ -80,29 +101,169 @@ func (f *graphFlags) run(ctx context.Context, dir string, stdout, stderr io.Writ
 		if f.instances {
 			g = instanceGraph(res.Model, f.all)
 		}
-		w := bufio.NewWriter(stdout)
-		if f.output == "mermaid" {
-			g.mermaid(w)
-		} else {
-			g.dot(w)
+		if g, refused = f.choose(g, res.Model); refused != nil {
+			return nil
 		}
-		if err := w.Flush(); err != nil {
-			return fmt.Errorf("writing the graph: %w", err)
-		}
-		return nil
+		return g.write(stdout, f.form)
 	})
+	if err == nil && refused != nil {
+		err = &exitError{code: exitUsage, err: refused}
+	}
+	return err
+}
+
+// choose is the part of a graph that the flags ask for. The error says that there is nothing of it, or too much.
+func (f *graphFlags) choose(g *graph, m *eval.Model) (*graph, error) {
+	if len(f.namespaces)+len(f.entities) > 0 {
+		var wanted []*check.Entity
+		for _, name := range f.entities {
+			found := slices.IndexFunc(entities(m), func(e *check.Entity) bool {
+				return e.FullName() == name || e.FullName() == module.Main+"::"+name
+			})
+			if found < 0 {
+				var names []string
+				for _, e := range entities(m) {
+					names = append(names, strings.TrimPrefix(e.FullName(), module.Main+"::"))
+				}
+				text := "--type: the model has no entity " + name
+				if like := diag.Closest(name, names); like != "" {
+					text += "; did you mean " + like + "?"
+				}
+				return nil, errors.New(text)
+			}
+			wanted = append(wanted, entities(m)[found])
+		}
+		g = g.around(f.depth, func(n *graphNode) bool {
+			return (len(wanted) == 0 || slices.ContainsFunc(wanted, n.entity.IsA)) &&
+				(len(f.namespaces) == 0 || slices.ContainsFunc(f.namespaces, func(ns string) bool { return n.entity.NS.Full == ns || strings.HasPrefix(n.entity.NS.Full, ns+"::") }))
+		})
+		if len(g.nodes) == 0 {
+			return nil, errors.New("nothing in the model is of these namespaces and types")
+		}
+	}
+	if len(g.nodes) > f.maxNodes {
+		counts := map[string]int{}
+		for i := range g.nodes {
+			counts[g.nodes[i].entity.FullName()]++
+		}
+		names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
+		advice := "choose a part of it with --namespace, --type and --depth, or raise --max-nodes"
+		if f.instances {
+			var most []string
+			for _, name := range names[:min(len(names), 3)] {
+				most = append(most, fmt.Sprintf("%d of %s", counts[name], name))
+			}
+			advice += "; most are instances: " + strings.Join(most, ", ")
+		}
+		return nil, fmt.Errorf("the graph has %d boxes, more than the %d that can be read: %s", len(g.nodes), f.maxNodes, advice)
+	}
+	return g, nil
+}
+
+// around is the part of a graph that holds the chosen nodes and those within a number of steps of them.
+func (g *graph) around(steps int, chosen func(*graphNode) bool) *graph {
+	near := make([][]int, len(g.nodes))
+	for _, e := range g.edges {
+		near[e.from] = append(near[e.from], e.to)
+		near[e.to] = append(near[e.to], e.from)
+	}
+	keep := make([]bool, len(g.nodes))
+	var rim []int
+	for i := range g.nodes {
+		if chosen(&g.nodes[i]) {
+			keep[i] = true
+			rim = append(rim, i)
+		}
+	}
+	for range steps {
+		var next []int
+		for _, i := range rim {
+			for _, k := range near[i] {
+				if !keep[k] {
+					keep[k] = true
+					next = append(next, k)
+				}
+			}
+		}
+		rim = next
+	}
+	out := &graph{title: g.title}
+	place := make([]int, len(g.nodes))
+	for i, n := range g.nodes {
+		if keep[i] {
+			place[i] = len(out.nodes)
+			out.nodes = append(out.nodes, n)
+		}
+	}
+	for _, e := range g.edges {
+		if keep[e.from] && keep[e.to] {
+			e.from, e.to = place[e.from], place[e.to]
+			out.edges = append(out.edges, e)
+		}
+	}
+	return out
+}
+
+// write writes the graph in one of its forms.
+func (g *graph) write(stdout io.Writer, form string) error {
+	w := bufio.NewWriter(stdout)
+	switch form {
+	case "svg":
+		if err := draw.SVG(w, g.picture()); err != nil {
+			return fmt.Errorf("drawing the graph: %w", err)
+		}
+	case "mermaid":
+		g.mermaid(w)
+	default:
+		g.dot(w)
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("writing the graph: %w", err)
+	}
+	return nil
+}
+
+// picture is the graph as it is drawn.
+func (g *graph) picture() *draw.Graph {
+	out := &draw.Graph{Title: g.title}
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		space, name := "", n.title
+		if i := strings.LastIndex(n.title, "::"); i >= 0 {
+			space, name = n.title[:i], n.title[i+2:]
+		}
+		d := draw.Node{Name: name, Above: space, Lines: n.lines, Tip: strings.Join(append([]string{n.title, n.place}, n.lines...), "\n"), Group: n.entity.NS.Full}
+		if space == module.Main {
+			d.Above = ""
+		}
+		out.Nodes = append(out.Nodes, d)
+	}
+	for _, e := range g.edges {
+		kind := draw.Line
+		switch {
+		case e.parent:
+			kind = draw.Parent
+		case e.directed:
+			kind = draw.Arrow
+		}
+		out.Edges = append(out.Edges, draw.Edge{From: e.from, To: e.to, Label: e.label, Kind: kind})
+	}
+	return out
 }
 
 // graph is what is drawn. Edges refer to nodes by their place.
 type graph struct {
+	title string
 	nodes []graphNode
 	edges []graphEdge
 }
 
 // graphNode is a box: a title and lines of text.
 type graphNode struct {
-	title string
-	lines []string
+	title  string
+	lines  []string
+	entity *check.Entity
+	place  string // in the sources
 }
 
 // graphEdge is a line between two boxes. A parent edge leads from an entity to its parent; one without a direction stands for
@@ -163,13 +324,13 @@ func typeGraph(m *eval.Model, all bool) *graph {
 			}
 		}
 	}
-	g := &graph{}
+	g := &graph{title: "entities"}
 	place := map[*check.Entity]int{}
 	for _, e := range known {
 		if !shown[e] {
 			continue
 		}
-		n := graphNode{title: e.FullName()}
+		n := graphNode{title: e.FullName(), entity: e, place: e.At.FileLine()}
 		for _, a := range e.Own {
 			if !a.Relation {
 				n.lines = append(n.lines, fmt.Sprintf("%s %s", a.Type, a.Name))
@@ -223,7 +384,7 @@ func relationEnd(a *check.Attribute) string {
 
 // instanceGraph is the graph of the instances, without those that the built-in modules make unless all are wanted.
 func instanceGraph(m *eval.Model, all bool) *graph {
-	g := &graph{}
+	g := &graph{title: "instances"}
 	place := map[value.Instance]int{}
 	for _, i := range m.Instances {
 		if all || !builtIn(i.At()) {
@@ -254,7 +415,7 @@ func instanceGraph(m *eval.Model, all bool) *graph {
 
 // instanceNode shows an instance with the attributes that identify it: those of its indexes.
 func instanceNode(i *eval.Instance) graphNode {
-	n := graphNode{title: i.TypeName() + "#" + strconv.Itoa(i.Serial())}
+	n := graphNode{title: instanceName(i), entity: i.Entity(), place: i.At().FileLine()}
 	names := map[string]bool{}
 	for _, e := range i.Entity().Indexed {
 		for _, index := range e.Indexes {
