@@ -526,3 +526,57 @@ func (s *lspScript) tokens(file string) {
 		}
 	})
 }
+
+// TestLanguageServerEnds holds the exit statuses that the protocol asks for.
+func TestLanguageServerEnds(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		end    func(e *editor)
+		status int
+	}{
+		"exit without shutdown": {func(e *editor) { e.notify("exit", nil) }, 1},
+		"a closed pipe":         {func(e *editor) { _ = e.in.Close() }, 1},
+		"a broken stream":       {func(e *editor) { _ = e.raw("nonsense\r\n\r\n") }, 1},
+		"a signal":              {func(e *editor) { _ = e.cmd.Process.Signal(os.Interrupt) }, 0},
+		"shutdown and exit": {func(e *editor) {
+			if err := e.call("shutdown", nil, nil); err != nil {
+				e.t.Error(err)
+			}
+			e.notify("exit", nil)
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEditor(t)
+			e.initialize(nil)
+			tc.end(e)
+			if got := e.status(); got != tc.status {
+				t.Errorf("the exit status is %d, want %d", got, tc.status)
+			}
+		})
+	}
+}
+
+// TestLanguageServerSurvives holds that messages which make no sense are answered, and the next ones too.
+func TestLanguageServerSurvives(t *testing.T) {
+	t.Parallel()
+	e := newEditor(t)
+	caps := e.initialize([]string{t.TempDir()}, "utf-8", "utf-16")
+	if caps["positionEncoding"] != "utf-8" {
+		t.Errorf("the encoding is %v", caps["positionEncoding"])
+	}
+	for _, body := range []string{"{", "[]", `{"jsonrpc":"2.0","id":900,"method":5}`, `{}`} {
+		if err := e.raw(fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.call("textDocument/hover", map[string]any{"textDocument": map[string]any{"uri": "file:///no/such.cf"}}, nil); err != nil {
+		t.Errorf("a question about a document that is not open: %v", err)
+	}
+	if err := e.call("textDocument/unknown", nil, nil); err == nil {
+		t.Error("an unknown method is answered")
+	}
+	if status := e.leave(); status != 0 {
+		t.Errorf("the exit status is %d", status)
+	}
+}

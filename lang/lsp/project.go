@@ -56,7 +56,7 @@ type project struct {
 // checked is the outcome of a check. It is not changed.
 type checked struct {
 	program *module.Program
-	bound   bool            // names were looked at: files have no syntax errors
+	bound   bool          // names were looked at: files have no syntax errors
 	extra   []xref.Source // files that the main file does not lead to
 	plugins []xref.Plugin
 	layouts map[string]module.Layout // by the name of a file
