@@ -40,6 +40,9 @@ func (r *run) compile(ctx context.Context, st *stage, w *workspace, dir string) 
 	c := r.s.config
 	args := append(slices.Clone(c.Command[1:]), dir,
 		"--result", w.path("result.json"), "--files", w.path("files"), "--inputs", w.path("inputs.json"))
+	if c.Modules != nil {
+		args = append(args, "--modules", w.path("modules.json"))
+	}
 	limits := c.Limits
 	cmd := exec.Command(c.Command[0], args...) //nolint:noctx // the whole session is ended, in steps: see wait
 	cmd.Dir = w.path("home")

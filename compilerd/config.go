@@ -20,6 +20,8 @@ import (
 type Config struct {
 	Queue   Queue
 	Sources Sources
+	// Modules brings what projects need from elsewhere; nil for nothing.
+	Modules Modules
 	// Dir is where workspaces are made; what a killed process left there is removed.
 	Dir string
 

@@ -202,7 +202,10 @@ func (q *queue) await(t testing.TB, what string, cond func() bool) {
 
 // add queues a job.
 func (q *queue) add(job model.CompileJob) model.CompileJob {
-	job.ID, job.Environment = model.JobID{UUID: uuid.New()}, model.EnvironmentID{UUID: uuid.New()}
+	job.ID = model.JobID{UUID: uuid.New()}
+	if job.Environment.UUID == uuid.Nil {
+		job.Environment = model.EnvironmentID{UUID: uuid.New()}
+	}
 	job.RequestedAt = time.Now()
 	q.update(func() { q.waiting = append(q.waiting, job) })
 	q.hint(model.Hint{Topic: model.TopicCompileQueued, Environment: job.Environment})

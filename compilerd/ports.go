@@ -2,6 +2,8 @@ package compilerd
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"time"
 
 	"github.com/intendant/intendant/model"
@@ -45,4 +47,29 @@ type Sources interface {
 	// Checkout returns the directory of an immutable tree of a revision, including the environment's path inside the
 	// repository. The caller must not write there and calls release when done.
 	Checkout(ctx context.Context, env model.Environment, rev model.Revision) (dir string, release func(), err error)
+}
+
+// Modules brings what a project needs from elsewhere: modules from git and Python packages.
+type Modules interface {
+	// Prepare makes sure that everything the project in dir needs is on this machine. update chooses anew what the project itself
+	// does not lock. Each part of the work is given to stage, which shows it to people under a name and may call it again when it
+	// fails with model.ErrUnavailable. It fails with model.ErrInvalid when the project has to change, with model.ErrConflict when
+	// a source has another content than before.
+	Prepare(ctx context.Context, env model.Environment, dir string, update bool, stage ModuleStage) (Prepared, error)
+}
+
+// ModuleStage runs a part of the work of [Modules] as a stage of the report.
+type ModuleStage func(name, command string, work func(ctx context.Context, out io.Writer) error) error
+
+// Prepared is what a project needs and where it is.
+type Prepared struct {
+	// Placement is the file that the compiler reads: which modules are in which directories. Whatever it names stays until
+	// Release is called.
+	Placement []byte
+	Release   func()
+	// Lock lists the modules and packages exactly, as JSON; null when the project needs none. It is one of the inputs of the
+	// compile.
+	Lock json.RawMessage
+	// Notes are for people.
+	Notes []string
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -130,6 +131,11 @@ func (r *run) stages(ctx context.Context) (*model.DesiredState, error) {
 	if err != nil {
 		return nil, err
 	}
+	prepared, err := r.modules(ctx, w, env, dir)
+	defer prepared.Release()
+	if err != nil {
+		return nil, err
+	}
 	var res *result
 	err = r.stage(ctx, "compile", "intendant compile", func(ctx context.Context, st *stage) error {
 		res, err = r.compile(ctx, st, w, dir)
@@ -143,7 +149,7 @@ func (r *run) stages(ctx context.Context) (*model.DesiredState, error) {
 		return nil, err
 	}
 	digest := model.StateDigest(res.intents)
-	r.report.Digest = compileDigest(r.job.Revision.Commit, env.RepoPath, inputsDigest, digest)
+	r.report.Digest = compileDigest(r.job.Revision.Commit, env.RepoPath, inputsDigest, string(prepared.Lock), digest)
 	if !r.job.Export {
 		return nil, nil //nolint:nilnil // a compile that only checks makes no state
 	}
@@ -160,6 +166,9 @@ func (r *run) stages(ctx context.Context) (*model.DesiredState, error) {
 		if len(res.stats) > 0 {
 			meta["stats"] = res.stats
 		}
+		if len(prepared.Lock) > 0 {
+			meta["modules"] = prepared.Lock
+		}
 		state = &model.DesiredState{
 			Environment: env.ID, Intents: res.intents, Unknowns: res.unknowns, Files: files, ResourceSets: res.sets, Code: res.code, Pip: res.pip,
 			Digest: digest, Metadata: meta, Job: r.job.ID, Revision: r.job.Revision, Trace: r.job.Trace,
@@ -168,6 +177,58 @@ func (r *run) stages(ctx context.Context) (*model.DesiredState, error) {
 		return nil
 	})
 	return state, err
+}
+
+// modules brings what the project needs from elsewhere and tells the compiler where it is. Its stages are there only if there is
+// something to do or to say.
+func (r *run) modules(ctx context.Context, w *workspace, env model.Environment, dir string) (Prepared, error) {
+	p := Prepared{Release: func() {}}
+	if r.s.config.Modules == nil {
+		return p, nil
+	}
+	began := len(r.report.Stages)
+	p, err := r.s.config.Modules.Prepare(ctx, env, dir, r.job.Update, func(name, command string, work func(ctx context.Context, out io.Writer) error) error {
+		return r.stage(ctx, name, command, func(ctx context.Context, st *stage) error {
+			return r.retry(ctx, st, func() error { return work(ctx, st.out) })
+		})
+	})
+	if p.Release == nil {
+		p.Release = func() {}
+	}
+	if err == nil && len(p.Lock) > 0 && !json.Valid(p.Lock) {
+		err = fmt.Errorf("the lock of the modules is no JSON: %w", model.ErrInvalid)
+	}
+	if err == nil {
+		err = writePlacement(w.path("modules.json"), p.Placement)
+	}
+	shown := len(r.report.Stages) > began && r.lastFailed()
+	if err != nil && shown || err == nil && len(p.Notes) == 0 {
+		return p, err
+	}
+	// What people have to know and no stage has said.
+	return p, r.stage(ctx, "modules", "prepare modules", func(_ context.Context, st *stage) error {
+		for _, n := range p.Notes {
+			st.errorf("%s\n", n)
+		}
+		return err
+	})
+}
+
+// writePlacement writes what the compiler reads.
+func writePlacement(name string, placement []byte) error {
+	if len(placement) == 0 {
+		placement = []byte("{}")
+	}
+	if err := os.WriteFile(name, placement, 0o600); err != nil {
+		return fmt.Errorf("writing where modules are: %w", err)
+	}
+	return nil
+}
+
+// lastFailed reports whether the last stage failed.
+func (r *run) lastFailed() bool {
+	n := len(r.report.Stages)
+	return n > 0 && r.report.Stages[n-1].ExitCode != nil && *r.report.Stages[n-1].ExitCode != 0
 }
 
 func branchName(e model.Environment) string {

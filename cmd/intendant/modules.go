@@ -165,6 +165,19 @@ func plainError(text string) string {
 	return text
 }
 
+// forPeople is an error without the names of the sentinels in its text.
+type forPeople struct{ err error }
+
+func (e *forPeople) Error() string { return plainError(e.err.Error()) }
+func (e *forPeople) Unwrap() error { return e.err }
+
+func plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &forPeople{err}
+}
+
 // moduleError gives an error about modules its exit status and the words for people.
 func moduleError(err error) error {
 	if err == nil {
@@ -173,7 +186,7 @@ func moduleError(err error) error {
 	if _, ok := errors.AsType[*exitError](err); ok {
 		return err
 	}
-	return &exitError{code: exitFailed, err: errors.New(plainError(err.Error()))}
+	return &exitError{code: exitFailed, err: plain(err)}
 }
 
 // printStage runs the parts of the work of a command, with a line for each.

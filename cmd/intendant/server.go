@@ -171,6 +171,7 @@ type parts struct {
 	hub       *hub.Hub
 	git       *gitsync.Service
 	compiler  *compilerd.Service
+	modules   *serverModules
 	timer     *compilerd.Timer
 	scheduler *scheduler.Scheduler
 	server    *server.Server
@@ -231,17 +232,23 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 		return nil, err
 	}
 	p.hub.SetSink(p.scheduler)
-	p.git, err = gitsync.New(gitsync.Config{
+	git := gitsync.Config{
 		Dir: filepath.Join(stateDir, "git"), Recorder: st, Logger: part("gitsync"), Registerer: reg,
 		AllowLocal: c.Bool("git", "allow-local"), BlockPrivateNetworks: c.Bool("git", "block-private-networks"),
 		PollInterval: c.Duration("git", "poll-interval"), FetchTimeout: c.Duration("git", "timeout"),
-	})
+	}
+	p.git, err = gitsync.New(git)
 	if err != nil {
 		return nil, err
 	}
 	if workers := c.Int("compiler", "workers"); workers > 0 {
+		git.Registerer = nil // its figures are those of the projects
+		p.modules, err = newServerModules(c, stateDir, git, st.Repository)
+		if err != nil {
+			return nil, err
+		}
 		p.compiler, err = compilerd.New(compilerd.Config{
-			Queue: st, Sources: p.git, Command: append([]string{executable, "compile", "--confined"}, pythonArguments(c)...), Dir: filepath.Join(stateDir, "compile"), Workers: workers,
+			Queue: st, Sources: p.git, Modules: p.modules, Command: append([]string{executable, "compile", "--confined"}, pythonArguments(c)...), Dir: filepath.Join(stateDir, "compile"), Workers: workers,
 			Limits:          compilerd.Limits{Time: c.Duration("compiler", "timeout"), Memory: int64(c.Int("compiler", "memory-limit"))},
 			ReportRetention: c.Duration("server", "compiler-report-retention"), Logger: part("compiler"), Registerer: reg,
 		})
@@ -294,6 +301,11 @@ func (p *parts) run(ctx context.Context) error {
 		if err := p.git.Close(); err != nil {
 			p.log.Warn("closing the git mirrors", "error", err)
 		}
+		if p.modules != nil {
+			if err := p.modules.git.Close(); err != nil {
+				p.log.Warn("closing the git mirrors of modules", "error", err)
+			}
+		}
 	}()
 	g, ctx := errgroup.WithContext(ctx)
 	runs := map[string]func(context.Context) error{"server": p.server.Run, "hub": p.hub.Run, "scheduler": p.scheduler.Run, "gitsync": p.git.Run, "housekeeping": p.housekeep, "facts": p.renewFacts, "timer": p.timer.Run}
@@ -326,6 +338,11 @@ func (p *parts) housekeep(ctx context.Context) error {
 	for {
 		if _, err := p.store.Housekeep(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			p.log.Warn("housekeeping", "error", err)
+		}
+		if p.modules != nil {
+			if err := p.modules.sweep(); err != nil {
+				p.log.Warn("housekeeping", "error", err)
+			}
 		}
 		select {
 		case <-ctx.Done():
