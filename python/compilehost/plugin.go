@@ -120,7 +120,9 @@ func (h *Host) loadFault(mod, name string, e *python.Error) diag.Diagnostic {
 	d := diag.Errorf("PluginModuleLoadException", at, "Unable to load all plug-ins for module %s:\nError while loading plugin module %s: %s%s", mod, name, text, h.trace(e))
 	switch e.Class {
 	case "ModuleNotFoundError", "ImportError":
-		d = d.WithHint("install the Python packages that the module requires into the project's environment: intendant module install")
+		return d.WithHint("install the Python packages that the module requires into the project's environment: intendant module install")
+	case "SyntaxError":
+		return d.WithHint("it was read by Python %s: if the module needs a later one, set compiler.python (--python) to it", h.process.Version())
 	}
 	return d
 }

@@ -405,6 +405,15 @@ class PluginArgument:
         return self.default is not inspect.Parameter.empty
 
 
+@dataclasses.dataclass
+class CheckedArgs:
+    """Arguments in the form in which the function gets them. unknowns says that there is an unknown one among them."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+    unknowns: bool = False
+
+
 class PluginMeta(type):
     """Keeps the registered plugins."""
 
@@ -452,7 +461,9 @@ class Plugin(metaclass=PluginMeta):
         self.namespace = namespace
         self.location = None
         self.arguments: list[PluginArgument] = []
-        self._context: Optional[str] = None
+        # The place and the name of the parameter that takes the context; -1 and None when there is none.
+        self._context = -1
+        self._context_name: Optional[str] = None
         self._load()
 
     def _load(self) -> None:
@@ -463,10 +474,10 @@ class Plugin(metaclass=PluginMeta):
         if _postponed(function):
             hints = {name: _evaluate(hint, function) for name, hint in hints.items()}
         self.return_hint = hints.get("return", "any")
-        for p in inspect.signature(function).parameters.values():
+        for position, p in enumerate(inspect.signature(function).parameters.values()):
             hint = hints.get(p.name, inspect.Parameter.empty)
             if hint is Context or isinstance(hint, str) and hint in ("Context", "plugins.Context"):
-                self._context = p.name
+                self._context, self._context_name = position, p.name
                 continue
             if hint is inspect.Parameter.empty:
                 raise RuntimeException(
@@ -505,11 +516,21 @@ class Plugin(metaclass=PluginMeta):
         def wrap(value: Any) -> Any:
             return value if isinstance(value, Context) else proxy.DynamicProxy.return_value(value)
 
-        if self._context is not None and self._context not in kwargs and not any(isinstance(a, Context) for a in args):
+        if self._context_name is not None and self._context_name not in kwargs and not any(isinstance(a, Context) for a in args):
             from inmanta.execute import runtime
 
-            kwargs[self._context] = Context(runtime.need_bridge(), self, None)
+            kwargs[self._context_name] = Context(runtime.need_bridge(), self, None)
         return self.__function__(*map(wrap, args), **{k: wrap(v) for k, v in kwargs.items()})
+
+    def call_in_context(self, processed_args: CheckedArgs, resolver: Any = None, queue: Any = None, location: Any = None) -> Any:
+        """Calls the function with values of Python and returns a value of the language."""
+        from inmanta.execute import runtime
+
+        self.check_requirements()
+        args, kwargs = list(processed_args.args), dict(processed_args.kwargs)
+        if self._context_name is not None and self._context_name not in kwargs and not any(isinstance(a, Context) for a in args):
+            kwargs[self._context_name] = Context(runtime.need_bridge(), self, runtime.ResultVariable())
+        return proxy.DynamicProxy.unwrap(self.__function__(*args, **kwargs))
 
     def is_accept_unknowns(self) -> bool:
         """Reports whether unknown arguments reach the plugin."""

@@ -533,6 +533,26 @@ class TypeTable(dict):  # type: ignore[type-arg]
         return [(n, self[n]) for n in self._names]
 
 
+class BuiltIn:
+    """A plugin that is part of the compiler, as a function of Python's values."""
+
+    _context = -1
+
+    def __init__(self, host: Host, name: str) -> None:
+        self._host, self._name = host, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._host.built_in(self._name, args, kwargs)
+
+    def call_in_context(self, processed_args: plugins.CheckedArgs, **_: Any) -> Any:
+        """Calls the plugin and returns a value of the language."""
+        return proxy.DynamicProxy.unwrap(self(*processed_args.args, **processed_args.kwargs))
+
+    def get_full_name(self) -> str:
+        """The qualified name."""
+        return self._name
+
+
 class Compiler:
     """The plugins of the compile."""
 
@@ -544,7 +564,7 @@ class Compiler:
         """All plugins by qualified name, as functions of Python's values."""
         out: dict[str, Any] = {}
         for name in self._host.ask("plugins", None)["v"]:
-            out[name] = lambda *a, _name=name, **k: self._host.built_in(_name, a, k)
+            out[name] = BuiltIn(self._host, name)
         for p in self._host.plugins:
             out[p.get_full_name()] = p
         return out
@@ -637,12 +657,15 @@ _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def _author_trace(exc: BaseException) -> str:
-    """The traceback without the frames of this package at its top."""
-    tb = exc.__traceback__
-    while tb is not None and tb.tb_frame.f_code.co_filename.startswith(_OWN) and tb.tb_next is not None:
-        tb = tb.tb_next
+    """The traceback without the frames of this package and of Python's own importing."""
     try:
-        text = "".join(traceback.format_exception(type(exc), exc, tb))
+        trace = traceback.TracebackException(type(exc), exc, exc.__traceback__)
+        part: Optional[traceback.TracebackException] = trace
+        while part is not None:
+            kept = [f for f in part.stack if not f.filename.startswith((_OWN, "<frozen importlib")) and f.filename != importlib.__file__]
+            part.stack[:] = kept
+            part = part.__cause__ or part.__context__
+        text = "".join(trace.format())
     except Exception:
         return ""
     return text if len(text) < 1 << 15 else text[: 1 << 14] + "\n[...]\n" + text[-(1 << 14) :]
@@ -824,31 +847,27 @@ def call_plugin(args: dict[str, Any]) -> Any:
     p.check_requirements()
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
-    by_name = False  # once one is left out the rest goes by name
-    if p._context is not None:
+    # With *args the others have to take their places; without, what is left out leaves no hole when all go by name.
+    any_args = any(a.kind is inspect.Parameter.VAR_POSITIONAL for a in p.arguments)
+    result = None
+    if p._context_name is not None:
         result = runtime.ResultVariable()
-        keywords[p._context] = plugins.Context(h, p, result)
-    else:
-        result = None
-    names = [a.name for a in p.arguments]
-    order = list(inspect.signature(p.__function__).parameters)
-    by_name = p._context is not None and order and order.index(p._context) < len(names) and any(
-        a.kind is inspect.Parameter.VAR_POSITIONAL for a in p.arguments
-    )
-    if by_name:
-        # With *args the context has to take its place among the positional arguments.
-        keywords.clear()
+        context = plugins.Context(h, p, result)
+        if not any_args:
+            keywords[p._context_name] = context
     for a, v in zip(p.arguments, args["v"]):
-        if by_name and p._context is not None and order.index(p._context) == len(positional):
-            positional.append(plugins.Context(h, p, result))
+        if any_args and p._context == len(positional):
+            positional.append(context)
         convert = a.signature.convert if a.signature is not None else None
         if v is inspect.Parameter.empty:
+            if any_args and a.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                positional.append(a.default)
             continue
         if a.kind is inspect.Parameter.VAR_POSITIONAL:
             positional.extend(_argument(x, convert, f"{a.name}[{i}]") for i, x in enumerate(v))
         elif a.kind is inspect.Parameter.VAR_KEYWORD:
             keywords.update({k: _argument(x, convert, k) for k, x in v.items()})
-        elif a.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and by_name:
+        elif a.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and any_args:
             positional.append(_argument(v, convert, a.name))
         else:
             keywords[a.name] = _argument(v, convert, a.name)
