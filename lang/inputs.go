@@ -75,8 +75,7 @@ func newHost(c *compilation, ext Extension) *host {
 	}
 	for _, p := range ext.Plugins {
 		h.byName[p.Name] = p
-		top, _, _ := strings.Cut(p.Name, "::")
-		h.builtin[p] = top == module.Std || top == "exec" || top == "fs"
+		h.builtin[p] = slices.Contains(c.ours, p)
 	}
 	for i := range ext.Resources {
 		r := &ext.Resources[i]

@@ -140,6 +140,9 @@ func (c *compilation) phases(ctx context.Context, p Project) error {
 	}
 	m, faults, err := eval.Run(ctx, c.bound, eval.Config{Host: c.host, MaxSteps: c.opts.MaxSteps})
 	c.lap(&c.res.Stats.Eval)
+	if err == nil {
+		err = ctx.Err() // plugins that were cut off make faults that are none of the model
+	}
 	if err != nil {
 		return fmt.Errorf("running the model: %w", err)
 	}
@@ -200,6 +203,7 @@ type compilation struct {
 	loaded *module.Program // nil until the files are read
 	bound  *check.Program  // nil until names are bound; incomplete when that gave errors
 	ext    Extension
+	ours   []*value.Plugin // the plugins that are part of the compiler
 	host   *host
 	diags  diag.List
 	res    *Result
@@ -221,6 +225,7 @@ func (c *compilation) faults(fs []*check.Fault) bool {
 // extensions gathers built-in and supplied plugins and resource types.
 func (c *compilation) extensions(ctx context.Context) (Extension, error) {
 	ext := Extension{Plugins: std.Plugins(), Resources: builtinResources()}
+	c.ours = slices.Clone(ext.Plugins)
 	if c.opts.Plugins == nil {
 		return ext, nil
 	}
@@ -265,18 +270,23 @@ func (c *compilation) check() {
 }
 
 // plugins lists the plugins of the modules that the project uses: those of a built-in module that the project replaces by one
-// of its own are left out, unless it has them from somewhere else.
+// of its own are left out, those of std only if the project's has plugins.
 func (c *compilation) plugins() []*value.Plugin {
-	own := map[string]bool{}
+	own, theirs := map[string]bool{}, map[string]bool{}
 	for _, m := range c.loaded.Modules {
 		if m.Layout != module.LayoutBuiltin {
 			own[m.Name] = true
 		}
 	}
+	for _, p := range c.host.plugins {
+		if top, _, _ := strings.Cut(p.Name, "::"); !c.host.builtin[p] {
+			theirs[top] = true
+		}
+	}
 	var out []*value.Plugin
 	for _, p := range c.host.plugins {
 		top, _, _ := strings.Cut(p.Name, "::")
-		if own[top] && c.host.builtin[p] && top != module.Std {
+		if own[top] && c.host.builtin[p] && (top != module.Std || theirs[top]) {
 			continue
 		}
 		out = append(out, p)

@@ -32,6 +32,7 @@ func (h *Host) handlers() map[string]python.Handler {
 		"resource":  h.resource,
 		"file":      h.file,
 		"here":      h.here,
+		"read":      h.readFile,
 		"call":      h.call,
 	}
 	out := make(map[string]python.Handler, len(methods))
@@ -276,6 +277,19 @@ func (h *Host) file(c value.ModelContext, args json.RawMessage) (json.RawMessage
 		return nil, errForm
 	}
 	return append(appendString([]byte(`{"v":`), c.AddFile(content)), '}'), nil
+}
+
+// readFile reads a file of a module: [directory, path].
+func (h *Host) readFile(c value.ModelContext, args json.RawMessage) (json.RawMessage, error) {
+	var parts [2]string
+	if err := json.Unmarshal(args, &parts); err != nil {
+		return nil, errForm
+	}
+	text, err := c.ReadFile(parts[0], parts[1])
+	if err != nil {
+		return nil, &python.Error{Class: "PluginException", Message: err.Error()}
+	}
+	return append(appendString([]byte(`{"v":`), string(text)), '}'), nil
 }
 
 func (h *Host) here(c value.ModelContext, _ json.RawMessage) (json.RawMessage, error) {

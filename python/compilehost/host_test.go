@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -120,11 +121,16 @@ func (o *outcome) succeed(t testing.TB) *outcome {
 	return o
 }
 
-// printed compares what a model printed.
+// printed compares what a model printed. In which order statements run is up to the compiler.
 func (o *outcome) printed(t testing.TB, want string) {
 	t.Helper()
 	o.succeed(t)
-	if strings.TrimSpace(o.stdout) != strings.TrimSpace(want) {
+	sorted := func(text string) string {
+		lines := strings.Split(strings.TrimSpace(text), "\n")
+		slices.Sort(lines)
+		return strings.Join(lines, "\n")
+	}
+	if sorted(o.stdout) != sorted(want) {
 		t.Errorf("the model printed\n%s\nwant\n%s\nstderr: %s", o.stdout, want, o.stderr)
 	}
 }

@@ -1,0 +1,161 @@
+package compilehost_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/intendant/intendant/lang"
+	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/python/compilehost"
+)
+
+// A module in the layout V2 is an installed package; V1 and V2 modules import each other.
+func TestInstalledModule(t *testing.T) {
+	t.Parallel()
+	site := t.TempDir()
+	for name, text := range map[string]string{
+		"inmanta_plugins/two/model/_init.cf":      "entity E:\n    string name\nend\nimplement E using std::none\n",
+		"inmanta_plugins/two/model/sub/_init.cf":  "",
+		"inmanta_plugins/two/setup.cfg":           "[metadata]\nname = inmanta-module-two\nversion = 2.3\n[options]\ninstall_requires =\n    inmanta-module-std\n    inmanta-core>=8\n    requests~=2.0\n",
+		"inmanta_plugins/two/__init__.py":         "from inmanta.plugins import plugin\nfrom inmanta_plugins.one.lib import helper\n@plugin\ndef greet(s: 'string') -> 'string':\n    return helper(s)\n",
+		"inmanta_plugins/two/sub/__init__.py":     "from inmanta.plugins import plugin\nfrom inmanta.module import ModuleV2, Project\n@plugin\ndef version() -> 'string':\n    m = Project.get().modules['two']\n    assert isinstance(m, ModuleV2)\n    return m.version\n",
+		"inmanta_plugins/two/files/not_a_plug.py": "raise AssertionError('this is no code of the module')\n",
+	} {
+		file := filepath.Join(site, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := compile(t, `
+-- main.cf --
+import two
+import two::sub
+import one
+std::print(two::greet("x"))
+std::print(two::sub::version())
+std::print(one::call("y"))
+-- libs/one/model/_init.cf --
+import two
+-- libs/one/requirements.txt --
+# a comment
+netaddr>=1.0  # why
+-r other.txt
+-- libs/one/plugins/__init__.py --
+from inmanta.plugins import plugin
+import inmanta_plugins.two
+@plugin
+def call(s: "string") -> "string":
+    return inmanta_plugins.two.greet(s)
+-- libs/one/plugins/lib/__init__.py --
+def helper(s):
+    return "hello " + s
+-- libs/one/plugins/lib/deep.py --
+-- libs/one/plugins/not-a-module.py --
+raise AssertionError("never imported")
+`, func(c *compilehost.Config, o *lang.Options) {
+		c.Sites = []string{site}
+		o.Sites = []module.Site{{Name: site, FS: os.DirFS(site)}}
+		o.Inputs.Seed = "x"
+	})
+	o.printed(t, "hello x\n2.3\nhello y")
+}
+
+// The code of all modules is shipped whole, with what it requires.
+func TestShipping(t *testing.T) {
+	t.Parallel()
+	o := compile(t, `
+-- main.cf --
+import one
+one::E(name="n")
+-- libs/one/model/_init.cf --
+import std
+entity E extends std::Resource:
+    string name
+end
+implement E using std::none
+-- libs/one/requirements.txt --
+# a comment
+netaddr>=1.0  # why
+-r other.txt
+inmanta-module-std
+-- libs/one/plugins/__init__.py --
+from inmanta.agent.handler import CRUDHandler, provider
+from inmanta.resources import Resource, resource
+@resource("one::E", agent="name", id_attribute="name")
+class E(Resource):
+    fields = ("name",)
+-- libs/one/plugins/lib/__init__.py --
+from inmanta.references import Mutator, mutator
+@mutator("one::Mut")
+class Mut(Mutator):
+    pass
+-- libs/one/plugins/lib/deep.py --
+from inmanta.agent.handler import CRUDHandler, provider
+@provider("one::Other", name="x")
+class H(CRUDHandler):
+    pass
+`, nil).succeed(t)
+	code := o.State.Code[0]
+	var names []string
+	for _, f := range code.Files {
+		names = append(names, f.Name)
+	}
+	for what, c := range map[string][2]string{
+		"files":        {strings.Join(names, " "), "inmanta_plugins.one inmanta_plugins.one.lib inmanta_plugins.one.lib.deep"},
+		"types":        {strings.Join(code.Types, " "), "one::E one::Mut one::Other"},
+		"requirements": {strings.Join(code.Requirements, " "), "netaddr>=1.0"},
+	} {
+		if c[0] != c[1] {
+			t.Errorf("%s: %q, want %q", what, c[0], c[1])
+		}
+	}
+	if err := code.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A module std of the project brings its own plugins, and those of the compiler are gone.
+func TestOwnStd(t *testing.T) {
+	t.Parallel()
+	const std = `
+-- main.cf --
+std::print(std::upper("x"))
+-- libs/std/model/_init.cf --
+implementation none for std::Entity:
+end
+-- libs/std/plugins/__init__.py --
+from inmanta.plugins import plugin
+from inmanta_plugins import std
+@plugin
+def upper(s: "string") -> "string":
+    assert std.upper is upper
+    return s + " from the project"
+@plugin("print")
+def printf(x: "any") -> "any":
+    print(x)
+`
+	compile(t, std, nil).printed(t, "x from the project")
+	compile(t, strings.Replace(std, "upper(\"x\")", "lower(\"X\")", 1), nil).fails(t, "TypeNotFoundException", "could not find type std::lower")
+}
+
+func BenchmarkPluginCalls(b *testing.B) {
+	dir := b.TempDir()
+	var main strings.Builder
+	const calls = 10_000
+	main.WriteString("-- main.cf --\nimport m\nall = std::sequence(10000)\nfor i in all:\n    m::E(name=m::name(i, \"host\"))\nend\n")
+	main.WriteString("-- libs/m/model/_init.cf --\nentity E:\n    string name\nend\nimplement E using std::none\n")
+	main.WriteString("-- libs/m/plugins/__init__.py --\nfrom inmanta.plugins import plugin\n@plugin\ndef name(i: \"int\", p: \"string\") -> \"string\":\n    return f\"{p}{i}\"\n")
+	for b.Loop() {
+		o := compileIn(b, dir, main.String(), nil).succeed(b)
+		if o.Stats.Instances < calls {
+			b.Fatal(o.Stats.Instances)
+		}
+		b.ReportMetric(float64(o.Stats.Eval.Microseconds())/calls, "µs/call")
+		b.ReportMetric(float64(o.Stats.Load.Milliseconds()+o.Stats.Check.Milliseconds()), "ms/start")
+	}
+}
