@@ -67,7 +67,7 @@ func TestDiagnosticTexts(t *testing.T) {
 // render compiles a project and returns its diagnostics as text.
 func render(t *testing.T, p fstest.MapFS) string {
 	t.Helper()
-	res, ds := compile(t, p, lang.Options{})
+	res, ds := compile(t, p, lang.Options{MaxSteps: 100_000})
 	return printed(t, res, ds)
 }
 

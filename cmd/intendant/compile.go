@@ -246,7 +246,7 @@ func printDiagnostics(w io.Writer, source func(string) ([]byte, bool), ds diag.L
 	terminal := false
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		terminal = true
-		p.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		p.Color = colours(os.Getenv)
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
 			p.Width = width
 		}
@@ -261,6 +261,9 @@ func printDiagnostics(w io.Writer, source func(string) ([]byte, bool), ds diag.L
 	}
 	return nil
 }
+
+// colours reports whether the environment lets a terminal show colours (https://no-color.org).
+func colours(getenv func(string) string) bool { return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" }
 
 // write writes the result and the files of the export.
 func (f *compileFlags) write(stdout io.Writer, res *lang.Result, ds diag.List) error {

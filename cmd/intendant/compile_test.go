@@ -185,3 +185,20 @@ std::print(std::timestamp())
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 }
+
+func TestColours(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		env  map[string]string
+		want bool
+	}{
+		{map[string]string{"TERM": "xterm"}, true},
+		{nil, true},
+		{map[string]string{"NO_COLOR": "1", "TERM": "xterm"}, false},
+		{map[string]string{"TERM": "dumb"}, false},
+	} {
+		if got := colours(func(name string) string { return test.env[name] }); got != test.want {
+			t.Errorf("colours(%v) = %v, want %v", test.env, got, test.want)
+		}
+	}
+}

@@ -142,23 +142,23 @@ func (q *queries) lines(ctx context.Context, in io.Reader) error {
 			}
 		}
 		if !s.Scan() {
+			if prompt {
+				_, _ = io.WriteString(q.out, "\n") // behind the last prompt
+			}
 			break
 		}
 		text := strings.TrimSpace(s.Text())
-		switch {
-		case text == "" || strings.HasPrefix(text, "#"):
+		if prompt && (text == "exit" || text == "quit") {
+			break
+		}
+		if text == "" || strings.HasPrefix(text, "#") {
 			continue
-		case prompt && (text == "exit" || text == "quit"):
-			return nil
 		}
 		if err := q.one(ctx, text); err != nil {
 			return err
 		}
 	}
-	if prompt {
-		_, _ = io.WriteString(q.out, "\n") // behind the last prompt
-		q.failed = false
-	}
+	q.failed = q.failed && !prompt // in a conversation a fault is no failure
 	if err := s.Err(); err != nil {
 		return fmt.Errorf("reading expressions: %w", err)
 	}

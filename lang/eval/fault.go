@@ -108,8 +108,8 @@ func (m *machine) context(f *check.Fault, t task) {
 	}
 	m.loops(f, sc, inst, at)
 	for n := 0; inst != nil && n < maxMakers; n++ {
-		if inst.first == at {
-			break
+		if inst.first == at || slices.ContainsFunc(f.Notes, func(n check.Note) bool { return n.At == inst.first }) {
+			break // the rest repeats itself
 		}
 		if impl := inst.implementation(at); impl != nil {
 			f.Note(inst.first, "in the implementation %s of %s, which is made here", impl.Name, inst.typ)

@@ -256,6 +256,13 @@ func (q *inquiry) candidates(f *check.Fault, v *variable, depth int) bool {
 	if found {
 		return true
 	}
+	for _, impl := range i.implementations() {
+		if st := assigned(impl.Body, v.attr.Name); st != nil {
+			f.Note(st.Where(), "this sets a variable of the implementation %s, not the attribute", impl.FullName())
+			f.Hint = "to set the attribute, write self." + v.attr.Name + " = ..."
+			return true
+		}
+	}
 	for _, impl := range q.unused(i) {
 		for _, way := range assignments(impl.Body, v.attr.Name) {
 			f.Note(way[len(way)-1].Where(), "the implementation %s would set it, but no implement statement selects it for %s", impl.FullName(), i.typ)
@@ -269,6 +276,32 @@ func (q *inquiry) candidates(f *check.Fault, v *variable, depth int) bool {
 		}
 	}
 	return found
+}
+
+// assigned is the statement of a block, or of one inside it, that gives a variable of the name its value; nil when there is none.
+func assigned(b *check.Block, name string) check.Stmt {
+	if b == nil {
+		return nil
+	}
+	for _, st := range b.Stmts {
+		var inside check.Stmt
+		switch s := st.(type) {
+		case *check.Assign:
+			if s.Target.Name == name {
+				return s
+			}
+		case *check.If:
+			if inside = assigned(s.Then, name); inside == nil {
+				inside = assigned(s.Else, name)
+			}
+		case *check.For:
+			inside = assigned(s.Body, name)
+		}
+		if inside != nil {
+			return inside
+		}
+	}
+	return nil
 }
 
 // unused are the implementations that are written for the entity of an instance or its ancestors but not selected for it.
