@@ -120,7 +120,7 @@ func ours(d diag.Diagnostic) bool {
 }
 
 func newCompilation(opts Options, now func() time.Time) *compilation {
-	c := &compilation{opts: opts, now: now, start: now(), res: &Result{}}
+	c := &compilation{opts: opts, now: now, start: now(), ours: std.Plugins(), res: &Result{}}
 	c.res.c, c.res.Source = c, func(string) ([]byte, bool) { return nil, false }
 	return c
 }
@@ -197,11 +197,14 @@ func (c *compilation) front(ctx context.Context, p Project) error {
 type compilation struct {
 	opts    Options
 	project fs.FS
+	// previous is the program of an earlier check, or nil.
+	previous *check.Program
 	// now measures how long phases take, and nothing else; start is when the current one began.
 	now    func() time.Time
 	start  time.Time
 	loaded *module.Program // nil until the files are read
 	bound  *check.Program  // nil until names are bound; incomplete when that gave errors
+	sound  bool            // the names are bound without errors
 	ext    Extension
 	ours   []*value.Plugin // the plugins that are part of the compiler
 	host   *host
@@ -224,8 +227,7 @@ func (c *compilation) faults(fs []*check.Fault) bool {
 
 // extensions gathers built-in and supplied plugins and resource types.
 func (c *compilation) extensions(ctx context.Context) (Extension, error) {
-	ext := Extension{Plugins: std.Plugins(), Resources: builtinResources()}
-	c.ours = slices.Clone(ext.Plugins)
+	ext := Extension{Plugins: slices.Clone(c.ours), Resources: builtinResources()}
 	if c.opts.Plugins == nil {
 		return ext, nil
 	}
@@ -253,7 +255,7 @@ func (c *compilation) extensions(ctx context.Context) (Extension, error) {
 }
 
 func (c *compilation) check() {
-	in := check.Input{Plugins: c.plugins(), Validate: eval.NewValidator(c.host).Validate}
+	in := check.Input{Plugins: c.plugins(), Validate: eval.NewValidator(c.host).Validate, Previous: c.previous}
 	for _, f := range c.loaded.Files {
 		in.Sources = append(in.Sources, check.Source{Namespace: f.Namespace, File: f.Tree})
 	}
@@ -266,7 +268,7 @@ func (c *compilation) check() {
 	prog, faults, warnings := check.Check(in)
 	c.bound = prog
 	c.diags.Add(warnings...)
-	c.faults(faults)
+	c.sound = !c.faults(faults)
 }
 
 // plugins lists the plugins of the modules that the project uses: those of a built-in module that the project replaces by one

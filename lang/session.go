@@ -9,16 +9,22 @@ import (
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/lang/std"
+	"github.com/intendant/intendant/lang/value"
 )
 
 // Session compiles the same project again and again, as its files change: for an editor, for a watched directory, for a server.
-// From one compile to the next it keeps the parsed files whose path and content are the same. A session decides only how long
-// a compile takes: result and diagnostics are those of [Compile].
+// From one compile to the next it keeps the parsed files whose path and content are the same. As long as all files declare the
+// same, it keeps what is declared as well, and the bound statements of the files that did not change. The model itself is always
+// run as a whole, since each of its statements may depend on any other. A session decides only how long a compile takes: result
+// and diagnostics are those of [Compile].
 //
 // The methods may be called from several goroutines; they take turns.
 type Session struct {
-	turn  chan struct{} // holds a token while a method works
-	trees *module.Memory
+	turn    chan struct{} // holds a token while a method works
+	trees   *module.Memory
+	plugins []*value.Plugin // that are part of the compiler
+	bound   *check.Program  // the last one without faults
 }
 
 // sessionRounds is how many compiles a parsed file outlives without being used: enough for an author who tries something and
@@ -27,7 +33,7 @@ const sessionRounds = 4
 
 // NewSession returns a session that has compiled nothing yet.
 func NewSession() *Session {
-	return &Session{turn: make(chan struct{}, 1), trees: module.NewMemory()}
+	return &Session{turn: make(chan struct{}, 1), trees: module.NewMemory(), plugins: std.Plugins()}
 }
 
 // Compile compiles a project like the function [Compile].
@@ -74,7 +80,13 @@ func (s *Session) take(ctx context.Context, opts Options, work func(*compilation
 	}
 	opts.Cache = layered{s.trees, opts.Cache}
 	defer s.trees.Age(sessionRounds)
-	return work(newCompilation(opts, time.Now))
+	c := newCompilation(opts, time.Now)
+	c.ours, c.previous = s.plugins, s.bound
+	err := work(c)
+	if c.sound {
+		s.bound = c.bound
+	}
+	return err
 }
 
 // layered is a cache in memory before another one, which may be nil.

@@ -1,10 +1,12 @@
 package lang_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang"
+	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/module"
 )
 
@@ -21,7 +24,7 @@ func TestSessionKeepsTrees(t *testing.T) {
 	t.Parallel()
 	s := lang.NewSession()
 	files := project("main.cf", "import m\n", "libs/m/module.yml", "name: m\nversion: 1\nlicense: none\n", "libs/m/model/_init.cf", "x = 1\n")
-	check := func() map[string]*module.File {
+	load := func() map[string]*module.File {
 		t.Helper()
 		out, ds, err := s.Check(t.Context(), lang.Project{FS: files}, lang.Options{})
 		if err != nil || ds.HasErrors() {
@@ -33,12 +36,81 @@ func TestSessionKeepsTrees(t *testing.T) {
 		}
 		return byName
 	}
-	first := check()
+	first := load()
 	files["main.cf"] = &fstest.MapFile{Data: []byte("import m\ny = m::x\n")}
-	second := check()
+	second := load()
 	for ns, f := range first {
 		if same, want := f.Tree == second[ns].Tree, ns != module.Main; same != want {
 			t.Errorf("the tree of %s is kept: %t, want %t", ns, same, want)
+		}
+	}
+}
+
+// TestSessionMoves moves what is declared, and changes what refers to it.
+func TestSessionMoves(t *testing.T) {
+	t.Parallel()
+	const entity = "entity A:\n    string x\nend\nimplement A using std::none\n"
+	s := lang.NewSession()
+	var last *check.Entity
+	for _, c := range []struct {
+		name, main string
+		kept       bool
+	}{
+		{"at first", entity + "A(x=\"1\")\n", false},
+		{"another statement", entity + "A(x=\"2\")\n", true},
+		{"a fault when it runs, at a place that is declared", entity + "A()\n", true},
+		{"a line before", "#\n" + entity + "A()\n", false},
+		{"the same line, elsewhere", "# \n" + entity + "A()\n", false},
+		{"a type", "# \n" + strings.Replace(entity, "string x", "int x", 1) + "A()\n", false},
+		{"a fault of a name", "# \n" + strings.Replace(entity, "string x", "int x", 1) + "B()\n", false},
+		{"the fault is mended", "# \n" + strings.Replace(entity, "string x", "int x", 1) + "A(x=1)\n", true},
+		{"a variable of a file that declares something", "# \n" + strings.Replace(entity, "string x", "int x", 1) + "a = A(x=1)\n", false},
+	} {
+		files := project("main.cf", c.main)
+		var printed bytes.Buffer
+		if d := cmp.Diff(outcomeOf(t, lang.Compile, files, &printed), outcomeOf(t, s.Compile, files, &printed)); d != "" {
+			t.Errorf("%s: the session differs from a fresh compile:\n%s", c.name, d)
+		}
+		out, _, err := s.Check(t.Context(), lang.Project{FS: files}, lang.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.name == "a fault of a name" {
+			continue
+		}
+		if kept := out.Program.Base == last; kept != c.kept {
+			t.Errorf("%s: what is declared was kept: %t, want %t", c.name, kept, c.kept)
+		}
+		last = out.Program.Base
+	}
+}
+
+// TestSessionMain changes the variables of a main file that declares nothing: everything else is kept.
+func TestSessionMain(t *testing.T) {
+	t.Parallel()
+	s := lang.NewSession()
+	var first *lang.Checked
+	for _, text := range []string{"import m\nx = m::y\n", "import m\nz = 1\nx = m::y\nstd::print(z)\n"} {
+		files := project("main.cf", text, "libs/m/module.yml", "name: m\nversion: 1\nlicense: none\n", "libs/m/model/_init.cf", "y = 1\n")
+		out, ds, err := s.Check(t.Context(), lang.Project{FS: files}, lang.Options{})
+		if err != nil || ds.HasErrors() {
+			t.Fatal(err, ds)
+		}
+		if first == nil {
+			first = out
+			continue
+		}
+		ours, theirs := out.Program, first.Program
+		if ours.Base != theirs.Base || ours.Body(ours.Root.Find("m")) != theirs.Body(theirs.Root.Find("m")) {
+			t.Error("the module was bound again")
+		}
+		if n := len(theirs.Body(theirs.Root.Find(module.Main)).Names); n != 1 {
+			t.Errorf("the program before has %d variables by now, want 1", n)
+		}
+		var printed bytes.Buffer
+		outcomeOf(t, s.Compile, files, &printed)
+		if printed.String() != "1\n" {
+			t.Errorf("printed %q, want 1", &printed)
 		}
 	}
 }

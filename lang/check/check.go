@@ -34,12 +34,18 @@ type Input struct {
 	Policy []Rule
 	// Validate checks a constant against a type, for default values.
 	Validate func(t Type, v value.Value) *Fault
+	// Previous is the program of an earlier check. What the files that changed since then leave as it is becomes part of the
+	// new program. It may be nil.
+	Previous *Program
 }
 
 // Check checks a project. It returns the faults found, the first one first, and warnings. With faults the program is not
 // to be run.
 func Check(in Input) (*Program, []*Fault, diag.List) {
-	c := &checker{in: in, indexIDs: map[string]int{}, prog: &Program{Root: newRoot(), Symbols: map[string]Symbol{}}}
+	if prog, ok := again(in); ok {
+		return prog, nil, prog.memo.warnings()
+	}
+	c := &checker{in: in, indexIDs: map[string]int{}, prog: &Program{Root: newRoot(), Symbols: map[string]Symbol{}}, memo: &memo{}}
 	c.namespaces()
 	// The passes of a phase do not build on each other: a fault of one does not bring about faults of the next.
 	for _, phase := range [][]func(){
@@ -58,12 +64,14 @@ func Check(in Input) (*Program, []*Fault, diag.List) {
 		}
 	}
 	c.shadows()
-	return c.prog, nil, c.warnings
+	c.remember()
+	return c.prog, nil, c.memo.warnings()
 }
 
 type checker struct {
 	in       Input
 	prog     *Program
+	memo     *memo // what a later check may use
 	faults   []*Fault
 	warnings diag.List
 	files    map[*Namespace]*syntax.File
@@ -143,15 +151,7 @@ func (c *checker) namespaces() {
 		ns.ID = len(c.prog.Files)
 		c.prog.Files = append(c.prog.Files, ns)
 		c.files[ns] = s.File
-		for _, st := range s.File.Stmts {
-			if a, ok := st.(*syntax.Assign); ok {
-				if v, ok := a.Target.(*syntax.VarRef); ok {
-					if _, seen := ns.vars[v.Name.Text]; !seen {
-						ns.vars[v.Name.Text] = len(ns.vars)
-					}
-				}
-			}
-		}
+		ns.vars = variablesOf(s.File)
 	}
 	std := c.prog.Root.child("std")
 	var see func(ns *Namespace)

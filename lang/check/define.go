@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang/syntax"
 )
 
@@ -368,57 +369,69 @@ func (c *checker) checkDefault(a *Attribute, s *syntax.Attribute, ns *Namespace)
 }
 
 func (c *checker) normalizeImplementations() {
+	c.prog.implementations = make([]*Block, len(c.implDefs))
+	c.memo.implementations = make([]diag.List, len(c.implDefs))
 	for _, d := range c.implDefs {
-		b := c.binder(d.ns)
-		scope := &Scope{kind: scopeImplementation, ns: d.ns, names: map[string]int{}}
-		body, f := b.block(d.stmt.Body, scope, true)
-		if f != nil {
-			c.fail(f.By(&d.impl.At, false))
-			for _, f := range b.more {
-				c.fail(f.By(&d.impl.At, false))
-			}
-			continue
-		}
-		d.impl.Body = body
+		c.memo.implementations[d.impl.ID] = c.warned(func() { c.normalizeImplementation(d) })
 	}
 }
 
-func (c *checker) normalizeBlocks() {
-	for _, ns := range c.prog.Files {
-		b := c.binder(ns)
-		blk := &Block{NS: ns, Names: make([]string, len(ns.vars))}
-		for name, i := range ns.vars {
-			blk.Names[i] = name
+func (c *checker) normalizeImplementation(d *implDef) {
+	b := c.binder(d.ns)
+	scope := &Scope{kind: scopeImplementation, ns: d.ns, names: map[string]int{}}
+	body, f := b.block(d.stmt.Body, scope, true)
+	if f != nil {
+		c.fail(f.By(&d.impl.At, false))
+		for _, f := range b.more {
+			c.fail(f.By(&d.impl.At, false))
 		}
-		scope := &Scope{kind: scopeFile, ns: ns}
-		for _, st := range c.files[ns].Stmts {
-			if rel, ok := st.(*syntax.Relation); ok {
-				an := c.annotates[rel]
-				if an == nil {
+		return
+	}
+	c.prog.implementations[d.impl.ID] = body
+}
+
+func (c *checker) normalizeBlocks() {
+	c.prog.bodies = make([]*Block, len(c.prog.Files))
+	c.memo.bodies = make([]diag.List, len(c.prog.Files))
+	for i, ns := range c.prog.Files {
+		c.memo.bodies[i] = c.warned(func() { c.normalizeBlock(ns) })
+	}
+}
+
+func (c *checker) normalizeBlock(ns *Namespace) {
+	b := c.binder(ns)
+	blk := &Block{NS: ns, Names: make([]string, len(ns.vars))}
+	for name, i := range ns.vars {
+		blk.Names[i] = name
+	}
+	scope := &Scope{kind: scopeFile, ns: ns}
+	for _, st := range c.files[ns].Stmts {
+		if rel, ok := st.(*syntax.Relation); ok {
+			an := c.annotates[rel]
+			if an == nil {
+				continue
+			}
+			for i, x := range rel.Annotations {
+				l := &layout{}
+				e, f := b.expr(x, scope, l)
+				if c.fail(f) {
 					continue
 				}
-				for i, x := range rel.Annotations {
-					l := &layout{}
-					e, f := b.expr(x, scope, l)
-					if c.fail(f) {
-						continue
-					}
-					an.Annotations[i].X, an.Annotations[i].Layout = e, l.n
-				}
-				blk.Stmts = append(blk.Stmts, an)
-				continue
+				an.Annotations[i].X, an.Annotations[i].Layout = e, l.n
 			}
-			s, f := b.stmt(st, scope)
-			c.fail(f)
-			for _, f := range b.more {
-				c.fail(f)
-			}
-			b.more = nil
-			if f != nil || s == nil {
-				continue
-			}
-			blk.Stmts = append(blk.Stmts, s)
+			blk.Stmts = append(blk.Stmts, an)
+			continue
 		}
-		ns.Body = blk
+		s, f := b.stmt(st, scope)
+		c.fail(f)
+		for _, f := range b.more {
+			c.fail(f)
+		}
+		b.more = nil
+		if f != nil || s == nil {
+			continue
+		}
+		blk.Stmts = append(blk.Stmts, s)
 	}
+	c.prog.bodies[ns.ID] = blk
 }

@@ -16,6 +16,12 @@ type Loc struct {
 	Place syntax.Place
 }
 
+// SameFile reports whether two places are in the same file. A place in what is declared may be in an earlier version of the file,
+// in which it is at the same line and column.
+func (l *Loc) SameFile(o *Loc) bool {
+	return l.File == o.File || l.File != nil && o.File != nil && l.File.Name == o.File.Name
+}
+
 // Line is the line, counting from 1.
 func (l *Loc) Line() int {
 	if l.File == nil {
@@ -52,7 +58,7 @@ func sameLoc(a, b *Loc) bool {
 	if a == b {
 		return true
 	}
-	if a == nil || b == nil || a.File != b.File || a.Place.LineOnly != b.Place.LineOnly {
+	if a == nil || b == nil || !a.SameFile(b) || a.Place.LineOnly != b.Place.LineOnly {
 		return false
 	}
 	if a.Place.LineOnly {
@@ -259,11 +265,11 @@ func (f *Fault) Spot() (best, elsewhere *Loc) {
 
 // within reports whether the place lies in another one.
 func (l *Loc) within(o *Loc) bool {
-	return l.File == o.File && l.Place.Start >= o.Place.Start && l.Place.End <= o.Place.End
+	return l.SameFile(o) && l.Place.Start >= o.Place.Start && l.Place.End <= o.Place.End
 }
 
 func sameLine(a, b *Loc) bool {
-	return a == b || a != nil && b != nil && a.File == b.File && a.Line() == b.Line()
+	return a == b || a != nil && b != nil && a.SameFile(b) && a.Line() == b.Line()
 }
 
 // role says what the place of a cause has to do with the fault that it brought about.

@@ -384,4 +384,25 @@ type Program struct {
 	Policy []*Attribute
 	// Symbols are all types and plugins by full name.
 	Symbols map[string]Symbol
+
+	// bodies are the top-level blocks by the number of the namespace, implementations those of implementations by theirs. They
+	// are apart from what is declared, so that programs that declare the same may share it.
+	bodies, implementations []*Block
+	memo                    *memo // nil after a check with faults
+}
+
+// Body is the top-level block of a namespace, nil for one without a file.
+func (p *Program) Body(ns *Namespace) *Block {
+	if ns.ID < 0 || ns.ID >= len(p.bodies) {
+		return nil
+	}
+	return p.bodies[ns.ID]
+}
+
+// Statements is the block of an implementation; nil when the check did not get that far.
+func (p *Program) Statements(i *Implementation) *Block {
+	if i.ID >= len(p.implementations) {
+		return nil
+	}
+	return p.implementations[i.ID]
 }

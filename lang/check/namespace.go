@@ -12,8 +12,6 @@ type Namespace struct {
 	// Name is the last part, Full the whole name.
 	Name, Full string
 	Parent     *Namespace
-	// Body is the top-level block; nil for a namespace without a file.
-	Body *Block
 	// File is the name of the file; empty for a namespace without one.
 	File string
 	// ID numbers the namespaces that have a file, from 0 in load order; -1 for others.

@@ -3,13 +3,15 @@ package check
 import (
 	"strings"
 
+	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang/syntax"
 )
 
 // shadows warns about variables of blocks that have the name of a variable around them.
 func (c *checker) shadows() {
-	for _, ns := range c.prog.Files {
-		c.shadowsIn(ns, c.files[ns].Stmts, nil, nil)
+	c.memo.shadows = make([]diag.List, len(c.prog.Files))
+	for i, ns := range c.prog.Files {
+		c.memo.shadows[i] = c.warned(func() { c.shadowsIn(ns, c.files[ns].Stmts, nil, nil) })
 	}
 }
 

@@ -338,7 +338,6 @@ type Implementation struct {
 	NS     *Namespace
 	At     Loc
 	Entity *Entity
-	Body   *Block
 	ID     int
 }
 

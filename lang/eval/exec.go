@@ -683,7 +683,8 @@ func (m *machine) implement(i *Instance, im *check.Implement) *check.Fault {
 		if !i.started(impl) {
 			continue
 		}
-		if f := m.emitBlock(impl.Body, m.innerScope(&i.root, impl.Body)); f != nil {
+		body := m.prog.Statements(impl)
+		if f := m.emitBlock(body, m.innerScope(&i.root, body)); f != nil {
 			return f
 		}
 	}

@@ -156,7 +156,7 @@ func (u *unit) parent() *unit {
 // implementation is the one of those that ran for the instance which contains a place.
 func (i *Instance) implementation(at *check.Loc) *check.Implementation {
 	for _, impl := range i.implementations() {
-		if path(impl.Body, at) != nil {
+		if path(i.m.prog.Statements(impl), at) != nil {
 			return impl
 		}
 	}
@@ -203,7 +203,7 @@ func path(b *check.Block, at *check.Loc) []check.Stmt {
 }
 
 func covers(outer, at *check.Loc) bool {
-	return at != nil && outer.File == at.File && outer.Place.Start <= at.Place.Start && at.Place.Start < outer.Place.End
+	return at != nil && outer.SameFile(at) && outer.Place.Start <= at.Place.Start && at.Place.Start < outer.Place.End
 }
 
 // loops notes the loops around a place, the innermost first, with the values of their variables.
@@ -223,14 +223,14 @@ func (m *machine) loops(f *check.Fault, sc *scope, inst *Instance, at *check.Loc
 		if impl == nil {
 			return
 		}
-		body, chain = impl.Body, chain[1:]
+		body, chain = m.prog.Statements(impl), chain[1:]
 		if !body.Bare && len(chain) > 0 {
 			chain = chain[1:]
 		}
 		way = path(body, at)
 	} else {
 		for _, ns := range m.prog.Files {
-			if way = path(ns.Body, at); way != nil {
+			if way = path(m.prog.Body(ns), at); way != nil {
 				break
 			}
 		}

@@ -60,7 +60,7 @@ func (m *Model) Variable(namespace, name string) value.Value {
 	if ns == nil || ns.ID < 0 {
 		return nil
 	}
-	i := slices.Index(ns.Body.Names, name)
+	i := slices.Index(m.prog.Body(ns).Names, name)
 	if i < 0 || !m.globals[ns.ID][i].done {
 		return nil
 	}
@@ -128,8 +128,8 @@ func newMachine(p *check.Program, cfg Config) *machine {
 		m.maxSteps = DefaultMaxSteps
 	}
 	for i, ns := range p.Files {
-		if ns.Body != nil {
-			m.files[i] = make([]variable, len(ns.Body.Names))
+		if body := p.Body(ns); body != nil {
+			m.files[i] = make([]variable, len(body.Names))
 		}
 	}
 	return m
@@ -195,7 +195,7 @@ const checkEvery = 1 << 12
 
 func (m *machine) run(ctx context.Context) ([]*check.Fault, error) {
 	for _, ns := range m.prog.Files {
-		if f := m.emitBlock(ns.Body, nil); f != nil {
+		if f := m.emitBlock(m.prog.Body(ns), nil); f != nil {
 			m.fail(f, task{})
 		}
 	}

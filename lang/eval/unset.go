@@ -237,7 +237,7 @@ func (q *inquiry) candidates(f *check.Fault, v *variable, depth int) bool {
 	i, found := v.owner, false
 	for _, im := range i.typ.Subs {
 		for _, impl := range im.Using {
-			for _, way := range assignments(impl.Body, v.attr.Name) {
+			for _, way := range assignments(q.m.prog.Statements(impl), v.attr.Name) {
 				found = true
 				if !slices.Contains(i.implementations(), impl) {
 					q.unselected(f, i, im, impl, way, depth)
@@ -264,7 +264,7 @@ func (q *inquiry) candidates(f *check.Fault, v *variable, depth int) bool {
 		}
 	}
 	for _, impl := range q.unused(i) {
-		for _, way := range assignments(impl.Body, v.attr.Name) {
+		for _, way := range assignments(q.m.prog.Statements(impl), v.attr.Name) {
 			f.Note(way[len(way)-1].Where(), "the implementation %s would set it, but no implement statement selects it for %s", impl.FullName(), i.typ)
 			if f.Hint == "" {
 				f.Hint = "add `implement " + i.typ.Name + " using " + impl.Name + "`"
