@@ -257,7 +257,7 @@ func (q *inquiry) candidates(f *check.Fault, v *variable, depth int) bool {
 		return true
 	}
 	for _, impl := range i.implementations() {
-		if st := assigned(impl.Body, v.attr.Name); st != nil {
+		if st := assigned(q.m.prog.Statements(impl), v.attr.Name); st != nil {
 			f.Note(st.Where(), "this sets a variable of the implementation %s, not the attribute", impl.FullName())
 			f.Hint = "to set the attribute, write self." + v.attr.Name + " = ..."
 			return true
