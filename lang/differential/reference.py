@@ -98,7 +98,9 @@ def instances(types, places):
     def value(v):
         if isinstance(v, NoneValue):
             return None
-        if isinstance(v, (bool, int, str)):
+        if isinstance(v, str):
+            return places.text(v)
+        if isinstance(v, (bool, int)):
             return v
         if isinstance(v, float):
             return {"$float": repr(v)}
@@ -168,7 +170,7 @@ def compile_model(top):
         out = {"outcome": "error", "error": error(e, places)}
     finally:
         sys.stdout = sys.__stdout__
-    out["stdout"] = printed.getvalue()
+    out["stdout"] = places.text(printed.getvalue())
     return out
 
 

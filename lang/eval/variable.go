@@ -220,6 +220,7 @@ func (v *variable) get() (value.Value, *check.Fault) {
 			f := check.New("OptionalValueException", nil, "Optional variable accessed that has no value (attribute `%s` of `%s`)",
 				v.attr, value.Str(v.owner)).Note(&v.attr.At, "the relation is optional")
 			f.Hint = "ask first whether `" + v.attr.Name + "` is defined"
+			f.Shown = v.owner.place()
 			return nil, f
 		}
 	}

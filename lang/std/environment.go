@@ -133,6 +133,9 @@ func getEnvInt(c value.Context, a []value.Value) (value.Value, error) {
 		}
 		return n, nil
 	}
+	if b, ok := v.(value.Bool); ok { // a default that is a number as well
+		return value.Cast("int", b)
+	}
 	return v, nil
 }
 

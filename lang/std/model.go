@@ -3,6 +3,8 @@ package std
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/intendant/intendant/lang/value"
 )
@@ -150,6 +152,11 @@ func validateType(_ value.Context, a []value.Value) (value.Value, error) {
 	params, _ := a[2].(*value.Dict)
 	ok, err := validate(text(a[0]), a[1], params)
 	if errors.Is(err, errUnknownType) {
+		// Nothing is of a type outside the libraries that types come from.
+		library, _, _ := strings.Cut(text(a[0]), ".")
+		if !slices.Contains([]string{"pydantic", "datetime", "ipaddress", "uuid"}, library) || library == text(a[0]) {
+			return value.Bool(false), nil
+		}
 		return nil, fmt.Errorf("validate_type does not know the type %s", text(a[0]))
 	}
 	return value.Bool(ok), err
