@@ -8,5 +8,16 @@ if ! [ -x "$lint" ] || ! "$lint" version 2>/dev/null | grep -q "${version#v}"; t
   GOBIN="$PWD/bin/tools" go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
 fi
 "$lint" run ./...
+# The Python packages, with the linters that are installed.
+for tool in ruff mypy; do
+  if ! command -v "$tool" >/dev/null; then
+    echo "lint: $tool is not installed: the Python packages are not checked by it" >&2
+    continue
+  fi
+  case $tool in
+    ruff) (cd python && ruff check inmanta intendant_host) ;;
+    mypy) (cd python && mypy inmanta intendant_host) ;;
+  esac
+done
 make --no-print-directory web
 (cd web && npm run --silent lint)

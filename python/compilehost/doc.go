@@ -6,5 +6,5 @@
 // ahead: an instance goes over with the attributes that have a value already, and Python keeps what it has seen, since in the
 // language what has a value never gets another one.
 //
-// Values cross as JSON; intendant_host/compile.py says in which form.
+// Values cross as JSON; intendant_host/bridge.py says in which form.
 package compilehost

@@ -205,7 +205,7 @@ def _leaf(name: str, dataclass: Optional[type] = None, *, as_proxy: bool = False
 
 
 def _list_of(inner: Signature) -> Signature:
-    text = inner.text if inner.text.isidentifier() or "::" in inner.text and " " not in inner.text else f"({inner.text})"
+    text = inner.text if inner.text.isidentifier() or ("::" in inner.text and " " not in inner.text) else f"({inner.text})"
     if inner.text in ("any", "any | Reference[any]"):
         return Signature("list" if inner.text == "any" else f"({inner.text})[]")
     convert = inner.convert
@@ -348,8 +348,8 @@ def _generic_signature(hint: Any, origin: type, args: tuple[Any, ...]) -> Signat
             return Signature("dict")
         if args[0] is not str:
             raise _invalid(hint, f"invalid type {hint}, dictionary keys should be 'str', got {args[0]} instead")
-        inner = signature_of(args[1])
-        return Signature("dict") if inner.text == "any" else _dict_of(inner)
+        values = signature_of(args[1])
+        return Signature("dict") if values.text == "any" else _dict_of(values)
     if origin in (list, collections.abc.Sequence):
         return _list_of(signature_of(args[0])) if args else Signature("list")
     if issubclass(origin, (collections.abc.Mapping, collections.abc.Sequence, collections.abc.Set)):
@@ -476,7 +476,7 @@ class Plugin(metaclass=PluginMeta):
         self.return_hint = hints.get("return", "any")
         for position, p in enumerate(inspect.signature(function).parameters.values()):
             hint = hints.get(p.name, inspect.Parameter.empty)
-            if hint is Context or isinstance(hint, str) and hint in ("Context", "plugins.Context"):
+            if hint is Context or (isinstance(hint, str) and hint in ("Context", "plugins.Context")):
                 self._context, self._context_name = position, p.name
                 continue
             if hint is inspect.Parameter.empty:
@@ -643,5 +643,3 @@ def allow_reference_values(instance: T) -> T:
     if isinstance(instance, proxy.DynamicProxy):
         return instance._allow_references()
     return instance
-
-

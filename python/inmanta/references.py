@@ -22,7 +22,6 @@ ReferenceType = str
 DataclassProtocol = object
 
 T = TypeVar("T")
-C = TypeVar("C", bound="ReferenceLike")
 S = TypeVar("S")
 
 
@@ -80,9 +79,7 @@ def _encodable(value: object, seen: tuple[int, ...] = ()) -> bool:
 
 # -- paths
 
-_STEP = re.compile(
-    r"""\.?(?: '((?:[^'\\]|\\.)*)' | "((?:[^"\\]|\\.)*)" | \[(-?\d+)\] | \['((?:[^'\\]|\\.)*)'\] | ([^.\[\]'"$]+) )""", re.X
-)
+_STEP = re.compile(r"""\.?(?: '((?:[^'\\]|\\.)*)' | "((?:[^"\\]|\\.)*)" | \[(-?\d+)\] | \['((?:[^'\\]|\\.)*)'\] | ([^.\[\]'"$]+) )""", re.X)
 
 
 def _steps(path: str) -> list[Union[str, int]]:
@@ -190,8 +187,7 @@ class MutatedJsonArgument(Argument):
 
     def __post_init__(self) -> None:
         self.references = {
-            path: ReferenceArgument(name=r["name"], id=r["id"]) if isinstance(r, dict) else r
-            for path, r in self.references.items()
+            path: ReferenceArgument(name=r["name"], id=r["id"]) if isinstance(r, dict) else r for path, r in self.references.items()
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -341,7 +337,7 @@ class ReferenceLike:
         return value
 
     @classmethod
-    def deserialize(cls: type[C], ref: SerializedReferenceLike, resource: Resource, logger: LoggerABC) -> C:
+    def deserialize(cls, ref: SerializedReferenceLike, resource: Resource, logger: LoggerABC) -> Any:
         """Makes a reference or mutator of a resource from its stored form."""
         return cls(**{arg.name: arg.get_arg_value(resource, logger) for arg in ref.args})
 

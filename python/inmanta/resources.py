@@ -345,9 +345,7 @@ class Resource(metaclass=ResourceMeta):
         except inmanta.ast.CompilerException:
             raise
         except Exception as e:
-            raise inmanta.ast.ExternalException(
-                None, f"Failed to get attribute '{field_name}' for export on '{entity_name}'", e
-            ) from e
+            raise inmanta.ast.ExternalException(None, f"Failed to get attribute '{field_name}' for export on '{entity_name}'", e) from e
 
     @classmethod
     def create_from_model(cls, exporter: Exporter, entity_name: str, model_object: Any) -> Resource:
@@ -387,9 +385,7 @@ class Resource(metaclass=ResourceMeta):
             if field.startswith("_"):
                 raise ResourceException(f"Resource field names can not start with _, reported in {cls.__name__}")
             if field in RESERVED_FOR_RESOURCE:
-                raise ResourceException(
-                    f"Resource {field} is a reserved keyword and not a valid field name, reported in {cls.__name__}"
-                )
+                raise ResourceException(f"Resource {field} is a reserved keyword and not a valid field name, reported in {cls.__name__}")
 
     def __init__(self, _id: Id) -> None:
         self.id = _id

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import enum
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Callable, NewType, Optional, Union
 from uuid import UUID
-import datetime
-import enum
 
 ResourceIdStr = NewType("ResourceIdStr", str)
 ResourceVersionIdStr = NewType("ResourceVersionIdStr", str)

@@ -12,7 +12,7 @@ OLDEST = (3, 9)
 
 def main():  # type: ignore[no-untyped-def]
     if sys.version_info[:2] < OLDEST:
-        sys.stderr.write("Python %d.%d is too old: modules need Python 3.9 or later\n" % tuple(sys.version_info[:2]))
+        sys.stderr.write("Python %d.%d is too old: modules need Python 3.9 or later\n" % tuple(sys.version_info[:2]))  # noqa: UP031
         sys.exit(3)
     import faulthandler
     import importlib
@@ -25,7 +25,7 @@ def main():  # type: ignore[no-untyped-def]
         sys.set_int_max_str_digits(0)
     # What authors print shows up line by line, and can always be written.
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(line_buffering=True, errors="backslashreplace")
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     name = sys.argv[1]
     sys.argv[:] = ["intendant"]
     importlib.import_module(name).main()

@@ -449,7 +449,8 @@ def _failure(e: BaseException) -> str:
     if isinstance(e, SyntaxError):
         where = f" ({e.filename}, line {e.lineno})"
         return f"{type(e).__name__}: {e.msg}{where}"
-    return _cut(f"{_short(e)}{where}")
+    text: str = _cut(f"{_short(e)}{where}")
+    return text
 
 
 def _cut(value: Any) -> Any:

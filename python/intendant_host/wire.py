@@ -93,7 +93,7 @@ class Peer:
         self._read_fd, self._write_fd = read_fd, write_fd
         for fd in (read_fd, write_fd):
             os.set_inheritable(fd, False)
-        self._reader = open(read_fd, "rb", buffering=1 << 16, closefd=False)
+        self._reader = open(read_fd, "rb", buffering=1 << 16, closefd=False)  # noqa: SIM115
         self._handlers: dict[str, Handler] = {}
         self._events: dict[str, Handler] = {}
         self.max_frame = DEFAULT_MAX_FRAME
@@ -121,9 +121,7 @@ class Peer:
 
     def handshake(self) -> dict[str, Any]:
         """Exchanges greetings and returns the other side's. Raises ClosedError if the two can not work together."""
-        self._write(
-            {"event": "hello", "args": {"protocol": PROTOCOL, "python": platform.python_version(), "prefix": sys.prefix}}
-        )
+        self._write({"event": "hello", "args": {"protocol": PROTOCOL, "python": platform.python_version(), "prefix": sys.prefix}})
         frame = self._read()
         hello = (frame or {}).get("args") or {}
         if (frame or {}).get("event") != "hello" or hello.get("protocol") != PROTOCOL:
@@ -241,7 +239,7 @@ class Peer:
                 if frame is None:
                     return
                 if "call" in frame:
-                    submit(frame["call"], frame.get("args"), lambda f=frame: self._serve_on_thread(f))  # type: ignore[misc]
+                    submit(frame["call"], frame.get("args"), lambda f=frame: self._serve_on_thread(f))
                 elif "event" in frame:
                     self._event(frame)
                 else:

@@ -50,9 +50,7 @@ class ExportContext:
     def __enter__(self) -> None:
         global_proxy_mode.set(ProxyMode.EXPORT)
 
-    def __exit__(
-        self, kind: Optional[type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         global_proxy_mode.set(ProxyMode.PLUGIN)
 
 
@@ -151,9 +149,7 @@ class DynamicProxy:
             out = {}
             for key, value in item.items():
                 if not isinstance(key, str):
-                    raise RuntimeException(
-                        None, f"dict keys should be strings, got {key!r} of type {type(key)} with dict value {value!r}"
-                    )
+                    raise RuntimeException(None, f"dict keys should be strings, got {key!r} of type {type(key)} with dict value {value!r}")
                 out[key] = cls.unwrap(value, dynamic_context=dynamic_context)
             return out
         if isinstance(item, references.Reference):
@@ -171,7 +167,7 @@ class DynamicProxy:
                     None,
                     f"{item} is a dataclass of type {kind}. It can only be converted to an inmanta entity at the plugin boundary",
                 )
-            return dynamic_context.make(item, kind)
+            return dynamic_context.make(item, kind)  # type: ignore[arg-type]
         if dataclasses.is_dataclass(item) and not isinstance(item, type):
             entity = get_inmanta_type_for_dataclass(type(item))
             if entity is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Optional
 
 import jinja2.runtime
+import jinja2.utils
 
 from inmanta.ast import NotFoundException, OptionalValueException, PluginException
 from inmanta.execute import proxy
@@ -114,7 +115,7 @@ class ResolverContext(jinja2.runtime.Context):
         try:
             return JinjaDynamicProxy.return_value(variable.get_value(), context=proxy.ProxyContext(path=key, validated=False))
         except OptionalValueException:
-            return jinja2.runtime.missing
+            return jinja2.utils.missing
 
 
 class EmptyResolver:

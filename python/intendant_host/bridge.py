@@ -1,0 +1,573 @@
+"""The compile that is being served: what the package inmanta asks it for, and the values that cross.
+
+Values cross as JSON. Plain values and lists are themselves; everything else is an object with one key that begins with ``$``::
+
+    {"$d": [key, value, ...]}                 a dict
+    {"$i": [serial, type]}                    an instance; type is the number of its entity
+    {"$u": n}                                 an unknown value by its number; from here also {"$u": [source]} for a new one
+    {"$r": [number, type, args, model]}       a reference; the number is 0 when it was not made here
+    {"$f": "nan"}                             a float that JSON has no form for
+    {"$n": [entity, name, value, ...]}        a new instance, made of a dataclass
+    {"$def": 1}                               an argument that was left out
+    {"$o": 1}                                 an optional relation without a value
+
+A message may have, besides its values, ``t``: entities that it is the first to mention, each [number, name, attributes, ancestors,
+is a dataclass], and ``a``: attributes that are known, as [serial, type, name, value, ...] per instance.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import enum
+import inspect
+import sys
+import typing
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional
+
+from inmanta import ast, plugins, references, resources
+from inmanta.ast import attribute, entity
+from inmanta.ast import type as asttype
+from inmanta.execute import proxy, runtime
+from inmanta.execute.util import NoneValue, Unknown
+from intendant_host import wire
+
+PACKAGE = "inmanta_plugins"
+
+
+class Host:
+    """The state of a compile in this process, and what the package asks it for."""
+
+    def __init__(self, peer: wire.Peer) -> None:
+        self.peer = peer
+        self.instances_by_serial: dict[int, runtime.Instance] = {}
+        self.entities: dict[int, entity.Entity] = {}
+        self.entity_by_name: dict[str, Any] = {}
+        self.unknowns: dict[int, Unknown] = {}
+        self.refs: dict[int, references.Reference[Any]] = {}
+        self.ref_numbers: dict[int, int] = {}
+        self.plugins: list[plugins.Plugin] = []
+        self.exporter: Any = None
+        self.made: dict[runtime.Instance, list[resources.Resource]] = {}
+        self.context_stack: list[plugins.Context] = []
+
+    # -- values from the compiler
+
+    def hook(self, d: dict[str, Any]) -> Any:
+        """Turns the objects of messages into values."""
+        if len(d) != 1:
+            return d
+        ((key, v),) = d.items()
+        if key == "$i":
+            serial, index = v[0], v[1]
+            found = self.instances_by_serial.get(serial)
+            if found is None:
+                found = self.instances_by_serial[serial] = runtime.Instance(serial, index)
+            if len(v) > 2:
+                found._reference = self.refs.get(v[2])
+            return found
+        if key == "$d":
+            return dict(zip(v[::2], v[1::2]))
+        if key == "$u":
+            number, source = v
+            unknown = self.unknowns.get(number)
+            if unknown is None:
+                unknown = self.unknowns[number] = Unknown(source)
+            return unknown
+        if key == "$r":
+            return self._reference(*v)
+        if key == "$f":
+            return float(v)
+        if key == "$o":
+            return runtime.NO_VALUE
+        if key == "$def":
+            return inspect.Parameter.empty
+        return d
+
+    def _reference(self, number: int, kind: str, args: dict[str, Any], model: str) -> Any:
+        known = self.refs.get(number)
+        if known is not None:
+            return known
+        made = references.reference.get_class(kind)(**args)
+        made._model_type = model
+        return made
+
+    def take(self, args: dict[str, Any]) -> None:
+        """Takes the entities and attributes that came along with a message."""
+        for number, name, names, parents, is_dataclass in args.get("t", ()):
+            found = entity.Entity(name, names, parents, is_dataclass, self._describe, self.find_type)
+            self.entities[number] = found
+            self.entity_by_name[name] = found
+        for serial, index, *pairs in args.get("a", ()):
+            instance = self.instances_by_serial.get(serial)
+            if instance is None:
+                instance = self.instances_by_serial[serial] = runtime.Instance(serial, index)
+            instance.values.update(zip(pairs[::2], pairs[1::2]))
+
+    # -- values for the compiler
+
+    def encode(self, v: Any) -> Any:
+        """A value in the form of messages."""
+        if v is None or isinstance(v, (str, bool)):
+            return str(v) if type(v) is not str and isinstance(v, str) else v
+        if isinstance(v, enum.Enum) and isinstance(v.value, (int, float)):
+            return self.encode(v.value)
+        if isinstance(v, int):
+            return int(v)
+        if isinstance(v, float):
+            if v != v or v in (float("inf"), float("-inf")):
+                return {"$f": repr(v)}
+            return float(v)
+        if isinstance(v, proxy.DynamicProxy):
+            v = v._get_instance()
+        if isinstance(v, runtime.Instance):
+            return {"$i": [v.serial, v._index]}
+        if isinstance(v, list):
+            return [self.encode(x) for x in v]
+        if isinstance(v, dict):
+            out = []
+            for key, x in v.items():
+                if not isinstance(key, str):
+                    raise ast.RuntimeException(None, f"dict keys should be strings, got {key!r} of type {type(key)} with dict value {x!r}")
+                out.append(str(key))
+                out.append(self.encode(x))
+            return {"$d": out}
+        if isinstance(v, NoneValue):
+            return None
+        if isinstance(v, Unknown):
+            for number, known in self.unknowns.items():
+                if known is v:
+                    return {"$u": number}
+            return {"$u": [self._source(v)]}
+        if isinstance(v, references.Reference):
+            return self._encode_reference(v)
+        if dataclasses.is_dataclass(v) and not isinstance(v, type):
+            return self._encode_dataclass(v, type(v))
+        if isinstance(v, type) and v in (str, int, float, bool):
+            return {"$d": ["$python_type", v.__name__]}
+        raise ast.RuntimeException(
+            None, f"a value of the Python type {type(v).__module__}.{type(v).__qualname__} has no equivalent in the model: {v!r:.200}"
+        )
+
+    def _source(self, u: Unknown) -> str:
+        source = u.source
+        if isinstance(source, proxy.DynamicProxy) and isinstance(source._get_instance(), runtime.Instance):
+            try:
+                found = resources.to_id(source)
+            except Exception:
+                found = None
+            return found or repr(source)
+        return str(source)
+
+    def _encode_reference(self, ref: references.Reference[Any]) -> Any:
+        kind = ref.get_reference_type()
+        if dataclasses.is_dataclass(kind):
+            return self._encode_dataclass(ref, kind)  # type: ignore[arg-type]
+        number = self.ref_numbers.get(id(ref))
+        if number is None:
+            number = self.ref_numbers[id(ref)] = len(self.ref_numbers) + 1
+            self.refs[number] = ref
+        ref.serialize()  # finds circles and arguments that can not be stored, here, where the author is at fault
+        if ref._model_type is None:
+            if kind is None:
+                raise ast.RuntimeException(
+                    None,
+                    f"Could not determine the reference type of {ref}, "
+                    "make sure the reference extends Reference[concrete_type] or override `get_reference_type`",
+                )
+            ref._model_type = plugins.signature_of(kind).text
+        args = {k: self._argument(v) for k, v in ref.arguments.items()}
+        return {"$r": [number, ref.type, args, str(ref._model_type)]}
+
+    def _argument(self, v: Any) -> Any:
+        if isinstance(v, references.Reference) and dataclasses.is_dataclass(v.get_reference_type()):
+            # As an argument it stays a reference; only as a value of the model it is an instance.
+            number = self.ref_numbers.setdefault(id(v), len(self.ref_numbers) + 1)
+            self.refs[number] = v
+            args = {k: self._argument(x) for k, x in v.arguments.items()}
+            return {"$r": [number, v.type, args, plugins.signature_of(v.get_reference_type()).text]}
+        if isinstance(v, list):
+            return [self._argument(x) for x in v]
+        if isinstance(v, dict):
+            return {"$d": [y for k, x in v.items() for y in (k, self._argument(x))]}
+        return self.encode(v)
+
+    def _encode_dataclass(self, v: Any, kind: type) -> Any:
+        name = plugins.entity_of_dataclass(kind)
+        if name is None or self.find_type(name) is None:
+            raise ast.RuntimeException(None, f"the dataclass {kind.__module__}.{kind.__qualname__} has no associated inmanta entity")
+        pair_dataclass(kind, self.find_type(name))
+        out: list[Any] = [name]
+        hints = _hints(kind)
+        for field in dataclasses.fields(kind):
+            out.append(field.name)
+            if isinstance(v, references.Reference):
+                part: references.Reference[Any] = references.AttributeReference(reference=v, attribute_name=field.name)
+                part._model_type = plugins.signature_of(_plain_hint(hints.get(field.name, Any))).text
+                out.append(self._encode_reference(part))
+            else:
+                out.append(self.encode(getattr(v, field.name)))
+        if isinstance(v, references.Reference):
+            number = self.ref_numbers.setdefault(id(v), len(self.ref_numbers) + 1)
+            self.refs[number] = v
+            return {"$n": out, "ref": number}
+        return {"$n": out}
+
+    def to_dataclass(self, instance: runtime.Instance, cls: Optional[type]) -> Any:
+        """The object of a paired dataclass that stands for an instance; raises UnsetException until all of it is there."""
+        if instance._python is not None:
+            return instance._python
+        kind = instance.type
+        if cls is None or plugins.entity_of_dataclass(cls) != kind.get_full_name():
+            cls = dataclass_of_entity(kind.get_full_name())
+        pair_dataclass(cls, kind)
+        values = {}
+        for field in dataclasses.fields(cls):
+            value = instance.read(field.name)
+            if isinstance(value, Unknown):
+                raise ast.UnknownException(value)
+            values[field.name] = value
+        if instance._reference is not None:
+            return instance._reference
+        instance._python = cls(**values)
+        return instance._python
+
+    # -- what the package asks for (see inmanta.execute.runtime.Bridge)
+
+    def ask(self, method: str, args: Any) -> Any:
+        """Asks the compiler and takes what comes along."""
+        answer = self.peer.call(method, args)
+        if isinstance(answer, dict):
+            self.take(answer)
+        return answer
+
+    def _value(self, answer: dict[str, Any], instance: Any, name: str) -> Any:
+        if "unset" in answer:
+            raise ast.UnsetException(f"Value {name} not available", instance, Waiter(answer["unset"], instance, name))
+        if "optional" in answer:
+            return runtime.NO_VALUE
+        if "missing" in answer:
+            raise ast.NotFoundException(None, name, f"variable {name} not found")
+        return answer.get("v")
+
+    def read(self, instance: runtime.Instance, name: str) -> Any:
+        answer = self.ask("attr", [instance.serial, name])
+        value = self._value(answer, instance, name)
+        instance.values[name] = value
+        return value
+
+    def type_of(self, index: int) -> entity.Entity:
+        return self.entities[index]
+
+    def places(self, instance: runtime.Instance) -> list[ast.Location]:
+        return [_location(p) for p in self.ask("places", instance.serial)["v"]]
+
+    def instances(self, name: str) -> list[runtime.Instance]:
+        """All instances of an entity."""
+        found: list[runtime.Instance] = self.ask("instances", name)["v"]
+        return found
+
+    def find_type(self, name: str) -> Any:
+        """The type of a name, or None."""
+        if name not in self.entity_by_name:
+            answer = self.ask("type", name)
+            if name not in self.entity_by_name:
+                made: Any = None
+                if answer.get("kind") == "typedef":
+                    space, _, last = name.rpartition("::")
+                    made = asttype.ConstraintType(ast.Namespace(space), last, asttype.TYPES.get(answer.get("base", "")))
+                self.entity_by_name[name] = made
+        return self.entity_by_name[name]
+
+    def _describe(self, kind: entity.Entity) -> dict[str, Any]:
+        d = self.ask("describe", kind.get_full_name())
+        attributes: dict[str, Any] = {}
+        for a in d["attributes"]:
+            owner = self.find_type(a["entity"])
+            if a.get("relation"):
+                made: Any = attribute.RelationAttribute(owner, self.find_type(a["type"]), a["name"], a["low"], a.get("high"))
+                made.source_annotations = [attribute.RelationAnnotation(self._annotation(x)) for x in a.get("annotations") or ()]
+            else:
+                nullable = a["type"].endswith("?")
+                made = attribute.Attribute(owner, asttype.resolve_type(a["type"]), a["name"], "[]" in a["type"], nullable)
+            made.comment = a.get("comment")
+            attributes[a["name"]] = made
+        for a in d["attributes"]:
+            if a.get("end"):
+                other, end = a["end"]
+                made = attributes[a["name"]]
+                if other == kind.get_full_name() and end in attributes:
+                    made.end = attributes[end]
+                else:
+                    made.end = _LazyEnd(self, other, end)
+        return {
+            "parents": d["parents"],
+            "children": d["children"],
+            "attributes": attributes,
+            "comment": d.get("comment"),
+            "location": (d["file"], d["line"]) if d.get("file") else None,
+        }
+
+    def _annotation(self, v: Any) -> Any:
+        with contextlib.suppress(ast.UnknownException):
+            return proxy.DynamicProxy.return_value(v)
+        return v
+
+    def validate(self, type_name: str, value: Any) -> Optional[str]:
+        """Checks a value against a typedef; the text of the fault, or None."""
+        fault: Optional[str] = self.ask("validate", [type_name, self.encode(value)]).get("fault")
+        return fault
+
+    def resource_id(self, instance: runtime.Instance) -> Optional[str]:
+        """The id of the resource that the compiler itself makes of an instance."""
+        found: Optional[str] = self.ask("resource", self.encode(instance)).get("v")
+        return found
+
+    def add_file(self, data: bytes) -> str:
+        """Adds a content to the files of the version."""
+        return str(self.ask("file", base64.b64encode(data).decode("ascii"))["v"])
+
+    def built_in(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Calls a plugin that is part of the compiler, with values of Python."""
+        answer = self.ask("call", {"n": name, "a": [self.encode(a) for a in args], "k": {k: self.encode(v) for k, v in kwargs.items()}})
+        return proxy.DynamicProxy.return_value(self._value(answer, None, name))
+
+    # for plugins.Context
+
+    def resolver(self) -> Any:
+        """The variables that the call sees."""
+        return Resolver(self)
+
+    def scheduler(self) -> Any:
+        """The scheduler of the compile."""
+        return Scheduler(self)
+
+    def compiler(self) -> Any:
+        """The compiler."""
+        return Compiler(self)
+
+    def here(self) -> tuple[ast.Namespace, ast.Location]:
+        """The namespace and place of the call."""
+        answer = self.ask("here", None)
+        return ast.Namespace(answer["namespace"]), _location(answer["location"])
+
+
+class Waiter:
+    """What an unset value waits for."""
+
+    def __init__(self, number: int, instance: Any, name: str) -> None:
+        self.number = number
+        self.instance = instance
+        self.name = name
+
+    def get_value(self) -> Any:
+        """The value; raises UnsetException when it is not there yet."""
+        if self.instance is None:
+            raise ast.UnsetException(f"Value {self.name} not available", None, self)
+        return self.instance.read(self.name)
+
+    def is_ready(self) -> bool:
+        """Reports whether there is a value."""
+        try:
+            self.get_value()
+        except ast.UnsetException:
+            return False
+        return True
+
+    def __repr__(self) -> str:
+        return f"{self.instance!r}.{self.name}"
+
+
+class _LazyEnd:
+    """The other end of a relation, looked up when something of it is asked for."""
+
+    def __init__(self, host: Host, kind: str, name: str) -> None:
+        self.__host, self.__kind, self.name = host, kind, name
+
+    def __getattr__(self, key: str) -> Any:
+        return getattr(self.__host.find_type(self.__kind).get_attribute(self.name), key)
+
+
+class Resolver:
+    """Looks up variables as the statement of the call does."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def lookup(self, name: str, root: Any = None) -> Any:
+        """The variable of a name."""
+        return ScopeVariable(self._host, name)
+
+
+class ScopeVariable:
+    """A variable of the scope of the call."""
+
+    def __init__(self, host: Host, name: str) -> None:
+        self._host, self.name = host, name
+        # A name that does not exist is reported when it is looked up.
+        self._answer = host.ask("lookup", name)
+        if "missing" in self._answer:
+            raise ast.NotFoundException(None, name, f"variable {name} not found")
+
+    def get_value(self) -> Any:
+        """The value; raises UnsetException, or OptionalValueException when there will be none."""
+        value = self._host._value(self._answer, None, self.name)
+        if value is runtime.NO_VALUE:
+            raise ast.OptionalValueException(None, self.name)
+        return value
+
+    def is_ready(self) -> bool:
+        """Reports whether there is a value."""
+        return "unset" not in self._answer
+
+
+class Scheduler:
+    """The types of the compile."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def get_types(self) -> dict[str, Any]:
+        """All types by qualified name."""
+        return TypeTable(self._host)
+
+
+class TypeTable(dict):  # type: ignore[type-arg]
+    """The types of the compile by qualified name, looked up when they are asked for."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__()
+        self._host = host
+        self._names: list[str] = host.ask("types", None)["v"]
+
+    def __missing__(self, name: str) -> Any:
+        if name not in self._names:
+            raise KeyError(name)
+        found = self._host.find_type(name)
+        self[name] = found
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A type, or default."""
+        return self[name] if name in self._names else default
+
+    def keys(self) -> Any:
+        """The names."""
+        return list(self._names)
+
+    def values(self) -> Any:
+        """The types."""
+        return [self[n] for n in self._names]
+
+    def items(self) -> Any:
+        """Names and types."""
+        return [(n, self[n]) for n in self._names]
+
+
+class BuiltIn:
+    """A plugin that is part of the compiler, as a function of Python's values."""
+
+    _context = -1
+
+    def __init__(self, host: Host, name: str) -> None:
+        self._host, self._name = host, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._host.built_in(self._name, args, kwargs)
+
+    def call_in_context(self, processed_args: plugins.CheckedArgs, **_: Any) -> Any:
+        """Calls the plugin and returns a value of the language."""
+        return proxy.DynamicProxy.unwrap(self(*processed_args.args, **processed_args.kwargs))
+
+    def get_full_name(self) -> str:
+        """The qualified name."""
+        return self._name
+
+
+class Compiler:
+    """The plugins of the compile."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.refs: dict[str, Any] = {"facts": {}}
+
+    def get_plugins(self) -> dict[str, Any]:
+        """All plugins by qualified name, as functions of Python's values."""
+        out: dict[str, Any] = {}
+        for name in self._host.ask("plugins", None)["v"]:
+            out[name] = BuiltIn(self._host, name)
+        for p in self._host.plugins:
+            out[p.get_full_name()] = p
+        return out
+
+
+def _location(text: str) -> ast.Location:
+    file, _, line = text.rpartition(":")
+    return ast.Location(file, int(line)) if line.isdigit() else ast.Location(text, 1)
+
+
+def pair_dataclass(cls: Any, kind: Any) -> None:
+    """Notes at a dataclass which entity it stands for."""
+    if cls.__dict__.get("_paired_inmanta_entity") is not kind:
+        cls._paired_inmanta_entity = kind
+
+
+def dataclass_of_entity(name: str) -> type:
+    """The dataclass that is paired with an entity by its name; raises an exception for the model when there is none."""
+    *space, last = name.split("::")
+    found = getattr(sys.modules.get(".".join([PACKAGE, *space])), last, None)
+    if not isinstance(found, type) or not dataclasses.is_dataclass(found):
+        raise ast.RuntimeException(
+            None, f"The dataclass {name} defined in the model has no corresponding Python dataclass {'.'.join([PACKAGE, *space])}.{last}"
+        )
+    return found
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(cls)
+    except Exception:
+        return dict(getattr(cls, "__annotations__", {}))
+
+
+def _plain_hint(hint: Any) -> Any:
+    """A type without the references that it allows besides."""
+    args = typing.get_args(hint)
+    if args and typing.get_origin(hint) in plugins._UNION_ORIGINS:
+        rest = [
+            a
+            for a in args
+            if not (isinstance(typing.get_origin(a) or a, type) and issubclass(typing.get_origin(a) or a, references.Reference))
+        ]
+        if len(rest) == 1:
+            return rest[0]
+        return typing.Union[tuple(rest)]
+    return hint
+
+
+_current: Optional[Host] = None
+
+
+def host() -> Host:
+    """The compile that is being served."""
+    if _current is None:
+        raise RuntimeError("no compile is being served")
+    return _current
+
+
+def serve(peer: wire.Peer) -> None:
+    """Makes a connection the one through which the package asks."""
+    global _current
+    _current = Host(peer)
+    runtime.bridge = _current

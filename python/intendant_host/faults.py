@@ -1,0 +1,84 @@
+"""Exceptions as the compiler is told of them."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import traceback
+from typing import Any, Optional
+
+from inmanta import ast
+from intendant_host import wire
+from intendant_host.bridge import Waiter, host
+
+
+def describe(exc: BaseException) -> dict[str, Any]:
+    """An exception with what the compiler needs to know about it."""
+    out = wire.describe(exc)
+    data: dict[str, Any] = {"kind": "other"}
+    if isinstance(exc, ast.UnsetException) and isinstance(exc.attribute, Waiter):
+        data = {"kind": "unset", "waiters": [exc.attribute.number]}
+    elif isinstance(exc, ast.MultiUnsetException) and any(isinstance(v, Waiter) for v in exc.result_variables):
+        data = {"kind": "unset", "waiters": [v.number for v in exc.result_variables if isinstance(v, Waiter)]}
+    elif isinstance(exc, ast.UnknownException):
+        data = {"kind": "unknown"}
+        with contextlib.suppress(Exception):
+            data["value"] = host().encode(exc.unknown)
+    elif isinstance(exc, ast.PluginException):
+        data = {"kind": "plugin"}
+        out["message"] = str(exc.message)
+    elif isinstance(exc, ast.OptionalValueException):
+        data = {"kind": "optional"}
+        out["message"] = exc.get_message()
+    elif isinstance(exc, wire.RemoteError):
+        out["class"] = exc.error_class or out["class"]
+        data = {"kind": "plugin" if exc.error_class == "PluginException" else "other"}
+    elif isinstance(exc, ast.CompilerException):
+        data = {"kind": "compiler"}
+        text = exc.format_trace()
+        out["message"] = text if len(text) < 1 << 16 else text[: 1 << 16]
+        cause = exc.__cause__
+        if isinstance(exc, ast.ExplicitPluginException) and isinstance(cause, ast.PluginException):
+            out["message"] = f"{exc.msg}\n{cause.message}"
+    data["at"] = _at(exc)
+    out["data"] = data
+    module_name = type(exc).__module__
+    data["class"] = type(exc).__qualname__ if module_name == "builtins" else f"{module_name}.{type(exc).__qualname__}"
+    out["traceback"] = _author_trace(exc)
+    return out
+
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def _author_trace(exc: BaseException) -> str:
+    """The traceback without the frames of this package and of Python's own importing."""
+    try:
+        trace = traceback.TracebackException(type(exc), exc, exc.__traceback__)
+        part: Optional[traceback.TracebackException] = trace
+        while part is not None:
+            kept = [f for f in part.stack if not f.filename.startswith((_OWN, "<frozen importlib")) and f.filename != importlib.__file__]
+            part.stack[:] = kept
+            part = part.__cause__ or part.__context__
+        text = "".join(trace.format())
+    except Exception:
+        return ""
+    return text if len(text) < 1 << 15 else text[: 1 << 14] + "\n[...]\n" + text[-(1 << 14) :]
+
+
+def _at(exc: BaseException) -> Optional[list[Any]]:
+    """The innermost place in an author's file: [file, line]."""
+    if isinstance(exc, SyntaxError) and exc.filename:
+        return [exc.filename, exc.lineno or 1]
+    found = None
+    tb = exc.__traceback__
+    while tb is not None:
+        file = tb.tb_frame.f_code.co_filename
+        if not file.startswith(_OWN) and not file.startswith("<frozen"):
+            found = [file, tb.tb_lineno]
+        tb = tb.tb_next
+    return found

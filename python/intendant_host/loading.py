@@ -1,0 +1,187 @@
+"""Imports the Python code of modules and tells what it registered."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import inspect
+import os
+import sys
+import types
+import warnings
+from collections.abc import Sequence
+from typing import Any, Optional
+
+from inmanta import ast, compiler, export, module, plugins, references, resources
+from inmanta.config import Config
+from intendant_host.bridge import PACKAGE, Host, host
+from intendant_host.faults import describe
+
+
+class ModuleFinder(importlib.abc.MetaPathFinder):
+    """Finds the Python code of modules in the directories that the compiler names.
+
+    An installed module is found by Python itself; the finder comes first, so that what the compiler reads and what Python imports
+    is the same.
+    """
+
+    def __init__(self, dirs: dict[str, str]) -> None:
+        self.dirs = dirs
+
+    def find_spec(
+        self, fullname: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
+        parts = fullname.split(".")
+        if parts[0] != PACKAGE:
+            return None
+        if len(parts) == 1:
+            # A namespace package whose parts are found one by one; installed ones that the model does not import as well.
+            spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+            spec.submodule_search_locations = [os.path.join(p, PACKAGE) for p in sys.path if os.path.isdir(os.path.join(p, PACKAGE))]
+            return spec
+        if len(parts) != 2 or parts[1] not in self.dirs:
+            return None
+        top = self.dirs[parts[1]]
+        init = os.path.join(top, "__init__.py")
+        if not os.path.isfile(init):
+            init = os.path.join(top, "__init__.pyc")
+        if not os.path.isfile(init):
+            spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+            spec.submodule_search_locations = [top]
+            return spec
+        return importlib.util.spec_from_file_location(fullname, init, submodule_search_locations=[top])
+
+
+_KINDS = {
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "positional",
+    inspect.Parameter.KEYWORD_ONLY: "keyword",
+    inspect.Parameter.VAR_POSITIONAL: "args",
+    inspect.Parameter.VAR_KEYWORD: "kwargs",
+}
+
+
+def load(args: dict[str, Any]) -> dict[str, Any]:
+    """Imports the code of all modules and tells what it registered."""
+    h = host()
+    os.chdir(args["project"])
+    for site in args["sites"]:
+        if site not in sys.path:
+            sys.path.append(site)
+    if args.get("environment"):
+        Config.set("config", "environment", args["environment"])
+    for section, name, value in args.get("settings", ()):
+        Config.set(section, name, value)
+    known: dict[str, module.Module] = {}
+    dirs: dict[str, str] = {}
+    for m in args["modules"]:
+        cls = module.ModuleV2 if m["layout"] == "v2" else module.ModuleV1
+        known[m["name"]] = cls(m["name"], m["dir"], m["version"], m["model"], m["plugins"])
+        if m["plugins"]:
+            dirs[m["name"]] = m["plugins"]
+    module.Project.set(module.Project(args["project"], args.get("name", ""), known))
+    if args.get("std"):
+        # Modules may import functions of std although that one is not written in Python here.
+        dirs.setdefault("std", os.path.join(os.path.dirname(os.path.abspath(__file__)), "std"))
+    sys.meta_path.insert(0, ModuleFinder(dirs))
+    importlib.invalidate_caches()
+    faults = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for m in args["modules"]:
+            for name in m["files"]:
+                try:
+                    importlib.import_module(name)
+                except BaseException as e:
+                    fault = describe(e)
+                    faults.append({"module": m["name"], "name": name, **fault})
+                    break  # what else the module has would fail for the same reason
+            if faults:
+                break
+        signatures = [] if faults else _signatures(h, faults)
+    if not faults:
+        try:
+            resources.resource.validate()
+        except Exception as e:
+            faults.append({"module": "", "name": "", **describe(e)})
+    h.exporter = export.Exporter()
+    return {
+        "faults": faults,
+        "warnings": [_warning(w) for w in caught if issubclass(w.category, Warning)],
+        "plugins": signatures,
+        "resources": [
+            [name, options["agent"], options["name"], list(cls.fields), cls.__module__]
+            for name, (cls, options) in resources.resource._resources.items()
+        ],
+        "references": [[n, c.__module__] for n, c in references.reference.get_references() if not n.startswith("core::")],
+        "mutators": [[n, c.__module__] for n, c in references.mutator.get_mutators() if not n.startswith("core::")],
+        "handlers": _handlers(),
+        "managers": len(export.Exporter.get_dependency_managers()),
+        "exports": sorted(export.Exporter.get_export_functions()),
+        "finalizers": len(compiler.Finalizers.get_functions()),
+        "imported": sorted({n.split(".")[1] for n in sys.modules if n.startswith(PACKAGE + ".")}),
+    }
+
+
+def _handlers() -> list[list[str]]:
+    handler = sys.modules.get("inmanta.agent.handler")
+    if handler is None:
+        return []
+    out = []
+    for item in handler.Commander.get_providers():
+        name, cls = (item[0], item[-1]) if isinstance(item, tuple) else (item, None)
+        if cls is not None:
+            out.append([str(name), cls.__module__])
+    return out
+
+
+def _warning(w: warnings.WarningMessage) -> dict[str, Any]:
+    return {"class": w.category.__name__, "message": str(w.message), "file": w.filename, "line": w.lineno}
+
+
+def _signatures(h: Host, faults: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    out = []
+    for full, cls in plugins.PluginMeta.get_functions().items():
+        function = cls.__function__
+        code = getattr(inspect.unwrap(function), "__code__", None)
+        at = [code.co_filename, code.co_firstlineno] if code is not None else None
+        try:
+            p = cls(ast.Namespace("::".join(cls.__module__.split(".")[1:])))
+            p.normalize()
+        except Exception as e:
+            fault = describe(e)
+            fault["data"]["at"] = at
+            faults.append({"module": full.partition("::")[0], "name": full, **fault})
+            continue
+        params = []
+        for a in p.arguments:
+            if a.kind not in _KINDS:
+                faults.append(
+                    {
+                        "module": full.partition("::")[0],
+                        "name": full,
+                        "class": "RuntimeException",
+                        "message": f"positional-only parameters are not supported in plugins: {a.name} of {full}",
+                        "traceback": "",
+                        "data": {"kind": "compiler", "at": at},
+                    }
+                )
+                continue
+            signature = a.signature
+            params.append([a.name, signature.text if signature else "any", _KINDS[a.kind], a.has_default])
+        deprecated = ""
+        if cls.deprecated:
+            deprecated = cls.replaced_by or "-"
+        out.append(
+            {
+                "name": full,
+                "params": params,
+                "returns": p.return_signature.text if not p.emit_statement() else "any",
+                "allow_unknown": p.is_accept_unknowns(),
+                "deprecated": deprecated,
+                "at": at,
+            }
+        )
+        h.plugins.append(p)
+    return out
