@@ -18,6 +18,7 @@ import (
 
 	"github.com/intendant/intendant/lang/lsp"
 	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/modules"
 )
 
 // lspFlags are the flags of intendant lsp.
@@ -65,12 +66,13 @@ func (f *lspFlags) run(ctx context.Context, in io.Reader, out io.Writer, log *sl
 		if err != nil {
 			return &exitError{code: exitUsage, err: fmt.Errorf("looking for installed modules: %w", err)}
 		}
-		sites = append(sites, module.Site{Name: filepath.ToSlash(abs), FS: tree})
+		sites = append(sites, module.Site{Name: filepath.ToSlash(abs), FS: tree, Disk: filepath.ToSlash(abs)})
 	}
 	s := lsp.New(lsp.Config{
-		Version: buildVersion(), Log: log, Open: roots.open, Sites: sites,
+		Version: buildVersion(), Log: log, Open: roots.open,
 		Stat:    func(name string) (fs.FileInfo, error) { return os.Stat(filepath.FromSlash(name)) },
 		Builtin: showBuiltin,
+		Modules: func(dir string) ([]module.Site, []module.Place, error) { return roots.modules(dir, sites) },
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, in, out) }()
@@ -92,8 +94,9 @@ func (f *lspFlags) run(ctx context.Context, in io.Reader, out io.Writer, log *sl
 
 // openRoots are the directories that a server has opened.
 type openRoots struct {
-	mu    sync.Mutex
-	roots []*os.Root
+	mu     sync.Mutex // guards what follows
+	roots  []*os.Root
+	opened []*modules.Opened
 }
 
 // open opens a directory, so that nothing outside of it can be read through it.
@@ -108,9 +111,34 @@ func (o *openRoots) open(dir string) (fs.FS, error) {
 	return root.FS(), nil
 }
 
+// modules opens the modules that a project has in its lock, as far as they have been fetched. sites come after them.
+func (o *openRoots) modules(dir string, sites []module.Site) ([]module.Site, []module.Place, error) {
+	root, err := os.OpenRoot(filepath.FromSlash(dir))
+	if err != nil {
+		return sites, nil, fmt.Errorf("opening a project: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	f := &compileFlags{main: "main.cf"}
+	p, _, err := f.placement(root, filepath.FromSlash(dir))
+	if err != nil {
+		return sites, nil, errors.New(plainError(err.Error()))
+	}
+	opened, err := p.Open()
+	if err != nil {
+		return sites, nil, errors.New(plainError(err.Error()))
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.opened = append(o.opened, opened)
+	return append(opened.Sites, sites...), opened.Fetched, nil
+}
+
 func (o *openRoots) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for _, m := range o.opened {
+		m.Close()
+	}
 	for _, r := range o.roots {
 		_ = r.Close()
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang"
@@ -38,7 +39,7 @@ type project struct {
 	root   string // absolute, with forward slashes
 	module string // the name of a module
 	tree   fs.FS  // of root
-	sites  []module.Site
+	places atomic.Pointer[[]place]
 
 	session *lang.Session
 	// loaded is closed when the project has been checked for the first time.
@@ -47,9 +48,12 @@ type project struct {
 	state *checked
 	// snap is the current snapshot, nil when documents have changed since the last was taken.
 	snap *snapshot
+	// stale says that the places of modules have to be found out anew.
+	stale bool
 	// generation counts the changes, wake tells the background about them.
 	generation int
 	wake       chan struct{}
+	lost       diag.List       // faults of finding modules; of the background alone
 	published  map[string]bool // URIs with diagnostics
 }
 
@@ -59,7 +63,6 @@ type checked struct {
 	bound   bool          // names were looked at: files have no syntax errors
 	extra   []xref.Source // files that the main file does not lead to
 	plugins []xref.Plugin
-	layouts map[string]module.Layout // by the name of a file
 }
 
 // snapshot is the state of a project at one moment.
@@ -71,41 +74,6 @@ type snapshot struct {
 
 	once  sync.Once
 	index *xref.Index
-}
-
-// names of files in diagnostics ↔ files of the machine.
-
-// path is the file of the machine that a name in diagnostics stands for; empty when it is none, such as a built-in one.
-func (p *project) path(name string) string {
-	switch {
-	case strings.HasPrefix(name, "{"):
-		return ""
-	case path.IsAbs(name):
-		return name
-	}
-	if p.kind == moduleV1 {
-		rel, ok := strings.CutPrefix(name, path.Join(v1Mount, p.module)+"/")
-		if !ok {
-			return ""
-		}
-		return path.Join(p.root, rel)
-	}
-	if p.kind == moduleV2 {
-		return ""
-	}
-	return path.Join(p.root, name)
-}
-
-// name is the name in diagnostics of a file of the machine.
-func (p *project) name(file string) string {
-	rel, ok := strings.CutPrefix(file, p.root+"/")
-	switch {
-	case !ok || p.kind == moduleV2:
-		return file
-	case p.kind == moduleV1:
-		return path.Join(v1Mount, p.module, rel)
-	}
-	return rel
 }
 
 // namespace is the namespace that a file makes up by its place; empty for a file of a module that is no part of its model. Files
@@ -146,28 +114,32 @@ func (p *project) namespace(name string, manifest *module.Manifest) string {
 	return mod + "::" + strings.ReplaceAll(strings.TrimSuffix(sub, "/_init"), "/", "::")
 }
 
-// files is the tree of the project with documents over it. docs are by the names of files in diagnostics.
-func (p *project) files(docs map[string]*document, main []byte) (fs.FS, []module.Site) {
-	texts := map[string][]byte{}
+// files is the tree of the project, and those of the modules that it uses, with documents over them. docs are by the names of
+// files in diagnostics.
+func (p *project) files(docs map[string]*document, main []byte) (fs.FS, []module.Site, []module.Place) {
+	texts, byPath := map[string][]byte{}, map[string][]byte{}
 	for name, d := range docs {
-		if rel, ok := strings.CutPrefix(p.path(name), p.root+"/"); ok {
+		file := p.path(name)
+		byPath[file] = d.text
+		if rel, ok := strings.CutPrefix(file, p.root+"/"); ok {
 			texts[rel] = d.text
 		}
 	}
+	sites, fetched := p.trees(byPath)
 	over := overlay{p.tree, texts}
 	manifest := []byte("name: " + p.module + "\nmodulepath: [" + v1Mount + "]\n")
 	switch p.kind {
 	case moduleV1:
-		return newMounted(map[string][]byte{module.ManifestFile: manifest, mainFile: main}, path.Join(v1Mount, p.module), over), p.sites
+		return newMounted(map[string][]byte{module.ManifestFile: manifest, mainFile: main}, path.Join(v1Mount, p.module), over), sites, fetched
 	case moduleV2:
-		site := module.Site{Name: p.root, FS: over}
+		site := module.Site{Name: p.root, FS: over, Disk: p.root}
 		return overlay{emptyFS{}, map[string][]byte{module.ManifestFile: []byte("name: " + p.module + "\nmodulepath: []\n"), mainFile: main}},
-			append([]module.Site{site}, p.sites...)
+			append([]module.Site{site}, sites...), fetched
 	}
 	if main != nil {
 		texts[mainFile] = main
 	}
-	return over, p.sites
+	return over, sites, fetched
 }
 
 // The limits of a project.
@@ -232,17 +204,16 @@ func validNamespace(ns string) bool {
 func (p *project) check(ctx context.Context, docs map[string]*document) (*checked, diag.List, error) {
 	plugins := &signatures{}
 	opts := lang.Options{Plugins: plugins, Syntax: syntax.Options{Resume: true, MaxErrors: maxSyntaxErrors}}
-	tree, sites := p.files(docs, p.importAll(docs))
-	opts.Sites = sites
+	tree, sites, fetched := p.files(docs, p.importAll(docs))
+	opts.Sites, opts.Fetched = sites, fetched
 	out, ds, err := p.session.Check(ctx, lang.Project{FS: tree, Main: mainFile}, opts)
 	if err != nil {
 		return nil, nil, fmt.Errorf("checking %s: %w", p.root, err)
 	}
-	c := &checked{program: out.Modules, bound: out.Program != nil, layouts: map[string]module.Layout{}}
+	c := &checked{program: out.Modules, bound: out.Program != nil}
 	loaded, spaces := map[string]bool{}, map[string]bool{}
 	for _, f := range out.Modules.Files {
 		loaded[f.Tree.Name], spaces[f.Namespace] = true, true
-		c.layouts[f.Tree.Name] = f.Module.Layout
 	}
 	if out.Program == nil && len(plugins.found) == 0 {
 		// Faults of files kept the check from asking for plugins.
@@ -362,14 +333,11 @@ func (s *snapshot) synthetic(name string) bool {
 // fixed says why a file must not be changed; empty when it may be.
 func (s *snapshot) fixed(f *xref.File) string {
 	name := f.Tree.Name
-	switch layout := module.Layout(""); {
+	switch {
 	case strings.HasPrefix(name, "{"):
 		return "which is part of the program"
-	case s.state != nil:
-		layout = s.state.layouts[name]
-		if layout == module.LayoutV2 && (s.project.kind != moduleV2 || !strings.HasPrefix(name, s.project.root+"/")) {
-			return "which belongs to an installed module"
-		}
+	case s.project.installed(name):
+		return "which belongs to an installed module"
 	}
 	if p := s.project.path(name); p == "" || !strings.HasPrefix(p, s.project.root+"/") {
 		return "which lies outside of the project"

@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,8 +28,9 @@ type Config struct {
 	// Builtin makes the source of a built-in module a file that an editor can show, and returns its path; nil when that is not
 	// possible: then definitions within built-in modules are not found.
 	Builtin func(name string, text []byte) (path string, err error)
-	// Sites are where installed modules are looked for. Their names are absolute paths.
-	Sites []module.Site
+	// Modules says where the modules of the project in a directory are, besides its module path: their trees must have a place on
+	// this machine. It is called for each project, and again when its lock changes; nil for none.
+	Modules func(dir string) (sites []module.Site, fetched []module.Place, err error)
 	// Delay is the time without changes after which a project is checked. Defaults to 150 milliseconds.
 	Delay time.Duration
 	// MaxMessage is the size of the largest message taken, in bytes. Defaults to 64 MiB.
@@ -254,6 +256,9 @@ func (s *Server) guarded(ctx context.Context, method string, h handler, r *reque
 	s.mu.Lock()
 	if r.home != nil && r.snap == nil {
 		r.snap = s.snapshot(r.home)
+		if d := s.docs[r.doc.uri]; d != nil {
+			r.doc = d // it may have got another name when modules were found
+		}
 	}
 	for _, p := range s.sorted() {
 		r.all = append(r.all, s.snapshot(p))
@@ -278,8 +283,10 @@ func (s *Server) notified(ctx context.Context, m *message) {
 		err = bound(m, s.changed)
 	case "textDocument/didClose":
 		err = bound(m, s.closed)
-	case "textDocument/didSave", "workspace/didChangeWatchedFiles", "workspace/didChangeConfiguration":
-		s.refresh()
+	case "textDocument/didSave", "workspace/didChangeConfiguration":
+		s.refresh(false)
+	case "workspace/didChangeWatchedFiles":
+		s.refresh(bytes.Contains(m.Params, []byte(module.LockFile)))
 	case "workspace/didChangeWorkspaceFolders":
 		err = bound(m, func(p foldersParams) error { return s.moved(ctx, p) })
 	case "$/cancelRequest":
@@ -322,7 +329,7 @@ func (s *Server) register() {
 		return
 	}
 	watchers := []map[string]any{}
-	for _, glob := range []string{"**/*.cf", "**/project.yml", "**/module.yml", "**/plugins/**/*.py", "**/inmanta_plugins/**/*.py"} {
+	for _, glob := range []string{"**/*.cf", "**/project.yml", "**/module.yml", "**/" + module.LockFile, "**/plugins/**/*.py", "**/inmanta_plugins/**/*.py"} {
 		watchers = append(watchers, map[string]any{"globPattern": glob})
 	}
 	params, err := json.Marshal(map[string]any{"registrations": []any{map[string]any{

@@ -7,12 +7,15 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/intendant/intendant/lang/langtest"
+	"github.com/intendant/intendant/lang/module"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -315,6 +318,82 @@ func TestSeveralRoots(t *testing.T) {
 	if err := p.call("textDocument/definition", at("/p/main.cf", 1, 8), &l); err != nil || len(l) != 1 || l[0].URI != "file:///p/libs/m/model/_init.cf" {
 		t.Errorf("%v, %v", l, err)
 	}
+}
+
+// TestPlaces holds that modules outside of the module path are found: the checkout of one within the project, whose unsaved
+// texts count, and one in a cache.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	tree := fstest.MapFS{
+		"p/project.yml":                          {Data: []byte("name: p\n")},
+		"p/main.cf":                              {Data: []byte("import v\nimport c\na = v::V(n=1)\nb = c::C(m=1)\n")},
+		"p/co/pyproject.toml":                    {Data: []byte("[project]\nname = \"inmanta-module-v\"\n")},
+		"p/co/inmanta_plugins/v/__init__.py":     {Data: []byte("@plugin\ndef f() -> int: ...\n")},
+		"p/co/model/_init.cf":                    {Data: []byte("entity V:\nend\n")},
+		"cache/c/module.yml":                     {Data: []byte("name: c\nversion: 1.0\nlicense: none\n")},
+		"cache/c/model/_init.cf":                 {Data: []byte("entity C:\n    int m\nend\nimplement C using std::none\n")},
+		"sites/inmanta_plugins/s/__init__.py":    {Data: []byte("")},
+		"sites/inmanta_plugins/s/model/_init.cf": {Data: []byte("")},
+	}
+	dir := func(name string) fs.FS {
+		sub, err := fs.Sub(tree, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sub
+	}
+	cfg := testConfig()
+	cfg.Open = func(name string) (fs.FS, error) { return dir(name[1:]), nil }
+	cfg.Stat = func(name string) (fs.FileInfo, error) { return fs.Stat(tree, strings.TrimPrefix(name, "/")) }
+	fail := errors.New("the module x is not there: run intendant module install")
+	var failing atomic.Bool
+	cfg.Modules = func(root string) ([]module.Site, []module.Place, error) {
+		if failing.Load() {
+			return nil, nil, fail
+		}
+		if root != "/p" {
+			return nil, nil, nil
+		}
+		return []module.Site{{Name: "v@1", FS: dir("p/co"), Disk: "/p/co"}, {Name: "site-packages", FS: dir("sites"), Disk: "/sites"}},
+			[]module.Place{{Name: "c", Dir: "c@2", FS: dir("cache/c"), Disk: "/cache/c"}}, nil
+	}
+	p := newPeer(t, cfg)
+	p.initialize(map[string]any{})
+	p.open("/p/main.cf", string(tree["p/main.cf"].Data))
+	p.open("/p/co/model/_init.cf", "entity V:\n    int n\nend\nimplement V using std::none\nx = v::f()\n")
+	for line, want := range map[int]string{2: "file:///p/co/model/_init.cf", 3: "file:///cache/c/model/_init.cf"} {
+		var l []location
+		if err := p.call("textDocument/definition", at("/p/main.cf", line, 7), &l); err != nil || len(l) != 1 || l[0].URI != want {
+			t.Errorf("line %d: %v, %v", line, l, err)
+		}
+	}
+	var l []location
+	if err := p.call("textDocument/definition", at("/p/co/model/_init.cf", 4, 7), &l); err != nil || len(l) != 1 || l[0].URI != "file:///p/co/inmanta_plugins/v/__init__.py" {
+		t.Errorf("the plugin: %v, %v", l, err)
+	}
+	p.await("faults", func() bool { _, ok := p.faults["file:///p/co/model/_init.cf"]; return ok })
+	for uri, f := range p.faults {
+		if len(f.Diagnostics) > 0 {
+			t.Errorf("%s: %v", uri, f.Diagnostics)
+		}
+	}
+	params := at("/p/main.cf", 2, 7)
+	params["newName"] = "W"
+	var e workspaceEdit
+	if err := p.call("textDocument/rename", params, &e); err != nil || len(e.Changes["file:///p/co/model/_init.cf"]) != 2 || len(e.Changes["file:///p/main.cf"]) != 1 {
+		t.Errorf("renaming in a checkout: %v, %v", e, err)
+	}
+	params = at("/p/main.cf", 3, 7)
+	params["newName"] = "W"
+	if err := p.call("textDocument/rename", params, &e); code(err) != codeRequestFailed {
+		t.Errorf("renaming in a cache: %v", err)
+	}
+	failing.Store(true)
+	p.notify("workspace/didChangeWatchedFiles", map[string]any{"changes": []any{map[string]any{"uri": "file:///p/intendant.lock", "type": 2}}})
+	p.await("the fault of the lock", func() bool {
+		f := p.faults["file:///p/intendant.lock"]
+		return len(f.Diagnostics) == 1 && f.Diagnostics[0].Message == fail.Error()
+	})
 }
 
 // FuzzRequests holds that all requests are answered at any place of any text, without a fault of the server, and that

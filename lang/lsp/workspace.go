@@ -57,7 +57,7 @@ func (s *Server) start(ctx context.Context, p *project) *project {
 		s.log.Warn("a project can not be opened", "directory", p.root, "error", err)
 		return nil
 	}
-	p.tree, p.sites = tree, s.cfg.Sites
+	p.tree, p.stale = tree, true
 	p.module = moduleName(p)
 	p.session = lang.NewSession()
 	p.loaded = make(chan struct{})
@@ -137,10 +137,12 @@ func (s *Server) touch(p *project) {
 	}
 }
 
-func (s *Server) refresh() {
+// refresh looks at all files again, and with modules also for the places of modules.
+func (s *Server) refresh(modules bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.projects {
+		p.stale = p.stale || modules
 		s.touch(p)
 	}
 }
@@ -257,10 +259,12 @@ func (s *Server) watch(ctx context.Context, p *project) {
 		if !first && !s.quiet(ctx, p) {
 			return
 		}
+		lost := s.place(p)
 		s.mu.Lock()
 		docs, generation := s.documents(p), p.generation
 		s.mu.Unlock()
 		state, ds, err := s.checked(ctx, p, docs)
+		ds = append(lost, ds...)
 		if ctx.Err() != nil {
 			return
 		}
@@ -285,6 +289,35 @@ func (s *Server) watch(ctx context.Context, p *project) {
 			}
 		}
 	}
+}
+
+// place finds out where the modules of a project are, if that is not known. The faults are those of finding out.
+func (s *Server) place(p *project) diag.List {
+	s.mu.Lock()
+	stale := p.stale
+	p.stale = false
+	s.mu.Unlock()
+	if !stale || s.cfg.Modules == nil {
+		return p.lost
+	}
+	sites, fetched, err := s.cfg.Modules(p.root)
+	p.lost = nil
+	if err != nil {
+		for line := range strings.Lines(err.Error()) {
+			p.lost.Errorf("ModuleLoadingException", diag.Range{File: module.LockFile, Start: diag.Position{Line: 1}}, "%s", strings.TrimSpace(line))
+		}
+	}
+	places := newPlaces(p.root, sites, fetched)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.places.Store(&places)
+	p.snap = nil
+	for uri, d := range s.docs {
+		if s.homes[uri] == p && p.name(d.path) != d.name {
+			s.docs[uri] = &document{uri: d.uri, path: d.path, version: d.version, text: d.text, name: p.name(d.path)}
+		}
+	}
+	return p.lost
 }
 
 // checked checks a project. A fault of ours is an error and does not end the server.
