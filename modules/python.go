@@ -30,13 +30,16 @@ func (w *work) python(ctx context.Context) error {
 			if len(extras) > 0 {
 				pkg += "[" + strings.Join(extras, ",") + "]"
 			}
-			spec.Requirements = append(spec.Requirements, pkg)
+			var bounds []string
 			for _, d := range w.demandsOn(name, roots) {
-				wishes = append(wishes, d.String())
-				if !d.Constraint.Empty() {
-					spec.Constraints = append(spec.Constraints, module.PackageOf(name)+d.Constraint.String())
+				if c := d.Constraint.String(); c != "" && !slices.Contains(bounds, c) {
+					bounds = append(bounds, c)
+				}
+				if s := d.String(); !slices.Contains(wishes, s) {
+					wishes = append(wishes, s)
 				}
 			}
+			spec.Requirements = append(spec.Requirements, pkg+strings.Join(bounds, ","))
 			continue
 		case module.SourceBuiltin:
 			continue

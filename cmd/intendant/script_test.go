@@ -19,6 +19,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	wheel, err := filepath.Abs("testdata/wheel/mkwheel.py")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -27,6 +31,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PATH", filepath.Dir(bin)+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("DOCS", docs)
+			e.Setenv("MKWHEEL", wheel)
 			return nil
 		},
 	})

@@ -434,6 +434,9 @@ func (o *output) reason() (string, error) {
 			kind = model.ErrUnavailable
 		}
 		t := strings.TrimSpace(l)
+		if strings.Contains(t, "ResolutionImpossible") {
+			continue // the lines before it say why
+		}
 		if text, ok := strings.CutPrefix(t, "ERROR:"); ok {
 			said = append(said, strings.TrimSpace(text))
 		} else if strings.HasPrefix(t, "×") || strings.HasPrefix(t, "╰─▶") || len(said) > 0 && o.uvGoesOn(l) || strings.HasPrefix(t, "error:") {
