@@ -263,7 +263,9 @@ func printDiagnostics(w io.Writer, source func(string) ([]byte, bool), ds diag.L
 }
 
 // colours reports whether the environment lets a terminal show colours (https://no-color.org).
-func colours(getenv func(string) string) bool { return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" }
+func colours(getenv func(string) string) bool {
+	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+}
 
 // write writes the result and the files of the export.
 func (f *compileFlags) write(stdout io.Writer, res *lang.Result, ds diag.List) error {

@@ -18,6 +18,7 @@ type pythonFlags struct {
 	disabled    bool
 	// confined says that whoever started this program ends its whole process group, and sets limits for it.
 	confined bool
+	exports  []string
 }
 
 func (f *compileFlags) pythonFlags(fl *pflag.FlagSet) {
@@ -25,6 +26,7 @@ func (f *compileFlags) pythonFlags(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.python.disabled, "no-python", false, "refuse modules with Python code")
 	fl.BoolVar(&f.python.confined, "confined", false, "leave what is started in this process group")
 	_ = fl.MarkHidden("confined")
+	fl.StringSliceVar(&f.python.exports, "export-plugin", nil, "run this export function of a module when all resources are made")
 }
 
 // pythonArguments are the arguments with which the server's compiler runs Python as it is set.
@@ -41,6 +43,14 @@ func (f *compileFlags) pythonHost(dir string, opts lang.Options, environment str
 	cfg := compilehost.Config{
 		Interpreter: f.python.interpreter, Disabled: f.python.disabled, ProjectDir: dir, Env: os.Environ(),
 		Environment: opts.Inputs.Environment.ID, Stdout: opts.Stdout, ShareGroup: f.python.confined,
+		Exports: f.python.exports,
+	}
+	for _, section := range []string{"compiler_rest_transport", "client_rest_transport"} {
+		for name, setting := range map[string]string{"host": "server-address", "port": "server-port", "ssl": "server-ssl", "ssl-ca-cert-file": "server-ca"} {
+			if v := opts.Inputs.Settings[setting]; v != "" {
+				cfg.Settings = append(cfg.Settings, [3]string{section, name, v})
+			}
+		}
 	}
 	if environment != "" {
 		cfg.Interpreter = environment

@@ -33,6 +33,7 @@ func (h *Host) handlers() map[string]python.Handler {
 		"file":      h.file,
 		"here":      h.here,
 		"read":      h.readFile,
+		"input":     h.input,
 		"call":      h.call,
 	}
 	out := make(map[string]python.Handler, len(methods))
@@ -277,6 +278,19 @@ func (h *Host) file(c value.ModelContext, args json.RawMessage) (json.RawMessage
 		return nil, errForm
 	}
 	return append(appendString([]byte(`{"v":`), c.AddFile(content)), '}'), nil
+}
+
+// input reads an input of the compile: [kind, name].
+func (h *Host) input(c value.ModelContext, args json.RawMessage) (json.RawMessage, error) {
+	var parts [2]string
+	if err := json.Unmarshal(args, &parts); err != nil {
+		return nil, errForm
+	}
+	v, ok := c.Input(value.InputKind(parts[0]), parts[1])
+	if !ok {
+		return json.RawMessage(`{"v":null}`), nil
+	}
+	return append(appendString([]byte(`{"v":`), v), '}'), nil
 }
 
 // readFile reads a file of a module: [directory, path].

@@ -37,6 +37,8 @@ type Config struct {
 	// section, name and value.
 	Environment string
 	Settings    [][3]string
+	// Exports are the export functions that run when all resources are made, by name.
+	Exports []string
 	// Stdout takes what plugins print, from the goroutines that compile or close the host. Stderr takes what they write to their
 	// standard error, line by line, from another one. nil discards.
 	Stdout io.Writer

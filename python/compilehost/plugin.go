@@ -71,7 +71,7 @@ func (h *Host) extension(mods []*code, got *loaded) (lang.Extension, diag.List, 
 		return ext, nil, err
 	}
 	ext.Evaluated = h.evaluated
-	if got.Managers > 0 {
+	if got.Managers > 0 || len(h.cfg.Exports) > 0 {
 		ext.Adjust = h.adjust
 	}
 	return ext, ds, nil
@@ -318,6 +318,17 @@ func (h *Host) adjust(c value.ModelContext, made []lang.AdjustedResource) (map[m
 			}
 		}
 		ds.Errorf("ExternalException", at, "Exception in a dependency manager\ncaused by: %s: %s%s", f.Class, f.Message, h.trace(f))
+	}
+	for _, name := range h.cfg.Exports {
+		err := h.process.Call(h.ctx, "export_function", map[string]string{"n": name}, nil)
+		h.flush()
+		f, ok := errors.AsType[*python.Error](err)
+		switch {
+		case ok:
+			ds.Errorf("ExternalException", diag.Range{}, "Exception in the export function %s\ncaused by: %s: %s%s", name, f.Class, f.Message, h.trace(f))
+		case err != nil:
+			return nil, nil, fmt.Errorf("running the export function %s: %w", name, err)
+		}
 	}
 	return got.Changed, ds, nil
 }

@@ -656,3 +656,81 @@ def fail():
 		t.Errorf("printed %q", o.stdout)
 	}
 }
+
+// What modules ask the API for are inputs of the compile.
+func TestFacts(t *testing.T) {
+	t.Parallel()
+	o := compile(t, project(`
+import std::testing
+n = std::testing::NullResource(name="n", agentname="a")
+std::print(m::fact(n, "known"))
+std::print(m::is_unknown(m::fact(n, "missing")))
+std::print(m::environment())
+`, "import std::testing", `
+from inmanta.config import Config
+from inmanta.execute.util import Unknown
+from inmanta.export import unknown_parameters
+from inmanta.plugins import Context, plugin
+from inmanta.resources import to_id
+
+@plugin
+def fact(ctx: Context, r: "any", name: "string") -> "any":
+    rid = to_id(r)
+    env = Config.get("config", "environment")
+    client = ctx.get_client()
+    assert ctx.run_sync(lambda: client.list_params(tid=env)).result["parameters"] == []
+    result = ctx.run_sync(lambda: client.get_param(tid=env, id=name, resource_id=rid))
+    if result.code == 200:
+        return result.result["parameter"]["value"]
+    unknown_parameters.append({"resource": rid, "parameter": name, "source": "fact"})
+    return Unknown(source=r)
+
+@plugin(allow_unknown=True)
+def is_unknown(x: "any") -> "bool":
+    return isinstance(x, Unknown)
+
+@plugin
+def environment(ctx: Context) -> "string":
+    return ctx.get_sync_client().environment_get(id=Config.get("config", "environment")).result["data"]["name"]
+`), func(c *compilehost.Config, o *lang.Options) {
+		c.Environment = "2f1b5a0e-5b0a-4f5e-9d1e-6b2f6e6b2f6e"
+		o.Inputs.Environment.Name = "dev"
+		o.Inputs.Facts = map[string]string{"std::testing::NullResource[a,name=n]/known": "42"}
+	})
+	o.printed(t, "42\nTrue\ndev")
+	if u := o.State.Unknowns; len(u) != 1 || u[0].Name != "missing" || u[0].Resource != "std::testing::NullResource[a,name=n]" || u[0].Source != "fact" {
+		t.Errorf("unknowns %v", u)
+	}
+	used := 0
+	for _, in := range o.Inputs {
+		if in.Kind == "fact" {
+			used++
+		}
+	}
+	if used != 2 {
+		t.Errorf("inputs %v", o.Inputs)
+	}
+}
+
+func TestExportFunctions(t *testing.T) {
+	t.Parallel()
+	p := project(`m::E(name="b")
+m::E(name="a")`, "entity E:\n    string name\nend\nimplement E using std::none", `
+from inmanta.export import Exporter, export
+
+@export("names", "m::E", "m::None")
+def names(exporter, types):
+    assert isinstance(exporter, Exporter) and types["m::None"] == []
+    print(sorted(e.name for e in types["m::E"]))
+
+@export("plain")
+def plain(exporter):
+    raise ValueError("no")
+`)
+	with := func(names ...string) func(*compilehost.Config, *lang.Options) {
+		return func(c *compilehost.Config, _ *lang.Options) { c.Exports = names }
+	}
+	compile(t, p, with("names")).printed(t, "['a', 'b']")
+	compile(t, p, with("plain")).fails(t, "ExternalException", "Exception in the export function plain\ncaused by: ValueError: no")
+	compile(t, p, with("other")).fails(t, "ExternalException", "Export function other does not exist.")
+}

@@ -23,6 +23,7 @@ import dataclasses
 import enum
 import inspect
 import sys
+import urllib.parse
 import typing
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
@@ -32,6 +33,8 @@ from inmanta.ast import attribute, entity
 from inmanta.ast import type as asttype
 from inmanta.execute import proxy, runtime
 from inmanta.execute.util import NoneValue, Unknown
+from inmanta.protocol import endpoints
+from inmanta.protocol.common import Result
 from intendant_host import wire
 
 PACKAGE = "inmanta_plugins"
@@ -500,7 +503,7 @@ class Compiler:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self.refs: dict[str, Any] = {"facts": {}}
+        self.refs: dict[str, Any] = {}
 
     def get_plugins(self) -> dict[str, Any]:
         """All plugins by qualified name, as functions of Python's values."""
@@ -556,6 +559,37 @@ def _plain_hint(hint: Any) -> Any:
     return hint
 
 
+class Transport:
+    """Answers what modules ask the server's API for and the compiler knows: facts, parameters, the environment.
+
+    What was asked for is an input of the compile. Everything else goes to the server that is configured.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def __call__(self, verb: str, path: str, headers: dict[str, str], body: Optional[str], timeout: float) -> Result:
+        """Makes a call; path has the query."""
+        parts = urllib.parse.urlsplit(path)
+        words = [urllib.parse.unquote(w) for w in parts.path.strip("/").split("/")]
+        query = urllib.parse.parse_qs(parts.query)
+        if words[1:] == ["v1", "parameter"] and verb == "POST":
+            return Result(200, {"parameters": [], "expire": 0, "now": ""})  # each one is asked for by its name
+        if words[1:3] == ["v1", "parameter"] and len(words) == 4 and verb == "GET":
+            rid = query.get("resource_id", [""])[0]
+            kind, name = ("fact", f"{rid}/{words[3]}") if rid else ("parameter", words[3])
+            value = self._host.ask("input", [kind, name])["v"]
+            if value is None:
+                return Result(404, {"message": f"there is no {kind} {name}"})
+            return Result(200, {"parameter": {"name": words[3], "value": value, "resource_id": rid, "source": kind}})
+        if words[1:3] in (["v1", "environment"], ["v2", "environment"]) and len(words) == 4 and verb == "GET":
+            name = self._host.ask("input", ["setting", "environment-name"])["v"]
+            if name is not None:
+                found = {"id": words[3], "name": name}
+                return Result(200, {"environment": found} if words[1] == "v1" else {"data": found})
+        return endpoints.UrllibTransport("compiler")(verb, path, headers, body, timeout)
+
+
 _current: Optional[Host] = None
 
 
@@ -571,3 +605,4 @@ def serve(peer: wire.Peer) -> None:
     global _current
     _current = Host(peer)
     runtime.bridge = _current
+    endpoints.set_transport(Transport(_current))
