@@ -296,6 +296,12 @@ func (s *lspScript) run(line string) {
 		})
 	case "actions":
 		s.actions(arg(1))
+	case "messages":
+		s.mu.Lock()
+		for _, m := range s.shown {
+			s.printf("%s\n", m)
+		}
+		s.mu.Unlock()
 	case "tokens":
 		s.tokens(arg(1))
 	default:

@@ -29,6 +29,7 @@ type editor struct {
 	answers map[int]answer
 	faults  map[string]published // by URI
 	asked   []string             // methods of requests of the server
+	shown   []string             // messages to the user
 	broken  error
 }
 
@@ -137,6 +138,12 @@ func (e *editor) hear(r *bufio.Reader) error {
 			return err
 		}
 		e.faults[p.URI] = p
+	case m.Method == "window/showMessage":
+		var p struct{ Message string }
+		if err := json.Unmarshal(m.Params, &p); err != nil {
+			return err
+		}
+		e.shown = append(e.shown, p.Message)
 	case m.Method != "" && len(m.ID) > 0:
 		e.asked = append(e.asked, m.Method)
 		reply := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":null}`, m.ID)

@@ -1,7 +1,6 @@
 package lsp
 
 import (
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -40,10 +39,8 @@ func (s *Server) publish(p *project, docs map[string]*document, state *checked, 
 				text = f.Tree.Src
 			}
 		}
-		if rel, ok := strings.CutPrefix(file, p.root+"/"); ok && text == nil {
-			if info, err := fs.Stat(p.tree, rel); err == nil && !info.IsDir() && info.Size() <= maxSourceFile {
-				text, _ = fs.ReadFile(p.tree, rel)
-			}
+		if text == nil {
+			text = p.read(name)
 		}
 		texts[name] = text
 		return uriOf(file), text

@@ -1,10 +1,12 @@
 package lsp
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +57,14 @@ type project struct {
 	wake       chan struct{}
 	lost       diag.List       // faults of finding modules; of the background alone
 	published  map[string]bool // URIs with diagnostics
+	// aside are the files that the main file does not lead to, by name, as they were parsed last; of the background alone.
+	aside map[string]*asideFile
+}
+
+// asideFile is a parsed file with its text.
+type asideFile struct {
+	src  []byte
+	tree *syntax.File
 }
 
 // checked is the outcome of a check. It is not changed.
@@ -187,8 +197,37 @@ func (p *project) importAll(docs map[string]*document) []byte {
 			seen[ns] = true
 			b.WriteString("import " + ns + "\n")
 		}
+		if p.kind == moduleV2 {
+			// What a project needs of the module std is decided by the names that its own files mention.
+			text := p.read(name)
+			if d := docs[name]; d != nil {
+				text = d.text
+			}
+			for _, mention := range standardName.FindAll(text, -1) {
+				b.WriteString("# " + string(mention) + "\n")
+			}
+		}
 	}
 	return []byte(b.String())
+}
+
+var standardName = regexp.MustCompile(`\bstd::\w+`)
+
+// read reads a file of the project by its name in diagnostics; nil when it can not be read, or is too large.
+func (p *project) read(name string) []byte {
+	rel, ok := strings.CutPrefix(p.path(name), p.root+"/")
+	if !ok {
+		return nil
+	}
+	info, err := fs.Stat(p.tree, rel)
+	if err != nil || info.IsDir() || info.Size() > maxSourceFile {
+		return nil
+	}
+	text, err := fs.ReadFile(p.tree, rel)
+	if err != nil {
+		return nil
+	}
+	return text
 }
 
 func validNamespace(ns string) bool {
@@ -251,19 +290,18 @@ func (p *project) check(ctx context.Context, docs map[string]*document) (*checke
 // were imported by it.
 func (p *project) unreached(ctx context.Context, tree fs.FS, name, ns string, doc *document, opts lang.Options) (*syntax.File, diag.List) {
 	if doc == nil {
-		rel, ok := strings.CutPrefix(p.path(name), p.root+"/")
-		if !ok {
+		src := p.read(name)
+		if src == nil {
 			return nil, nil
 		}
-		info, err := fs.Stat(p.tree, rel)
-		if err != nil || info.Size() > maxSourceFile {
-			return nil, nil
-		}
-		src, err := fs.ReadFile(p.tree, rel)
-		if err != nil {
-			return nil, nil
+		if f := p.aside[name]; f != nil && bytes.Equal(f.src, src) {
+			return f.tree, nil
 		}
 		f, _ := syntax.Parse(name, src, syntax.Options{Resume: true})
+		if p.aside == nil {
+			p.aside = map[string]*asideFile{}
+		}
+		p.aside[name] = &asideFile{src, f}
 		return f, nil
 	}
 	f, ds := doc.tree()

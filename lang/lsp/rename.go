@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
+	"regexp"
 	"strings"
 
 	"github.com/intendant/intendant/lang/module"
@@ -61,7 +63,56 @@ func rename(ctx context.Context, r *request) (any, error) {
 		}
 	}
 	r.renamePolicy(c, s, p.NewName, out)
+	if len(spans) > 0 {
+		r.mentions(ctx, c, s)
+	}
 	return out, nil
+}
+
+// maxMentions bounds the files that a message about a renaming names.
+const maxMentions = 5
+
+// mentions tells of files that a renaming does not change although they have the name: templates, and the Python code of
+// modules. Whether they mean the same can not be told.
+func (r *request) mentions(ctx context.Context, c *cursor, s *xref.Symbol) {
+	if s.Kind != xref.Attribute && s.Kind != xref.Relation && s.Kind != xref.Entity && s.Kind != xref.Typedef {
+		return
+	}
+	word := regexp.MustCompile(`\b` + s.Name + `\b`)
+	p := c.snap.project
+	var found []string
+	seen := 0
+	_ = fs.WalkDir(p.tree, ".", func(name string, d fs.DirEntry, err error) error {
+		seen++
+		switch {
+		case err != nil:
+			return nil //nolint:nilerr // what can not be read is not changed either
+		case seen > maxProjectFiles || len(found) > maxMentions || ctx.Err() != nil:
+			return fs.SkipAll
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "__pycache__"):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || path.Ext(name) != ".py" && !strings.Contains("/"+name, "/templates/"):
+			return nil
+		}
+		if info, err := d.Info(); err != nil || info.Size() > maxPluginFile {
+			return nil //nolint:nilerr // see above
+		}
+		if text, err := fs.ReadFile(p.tree, name); err == nil && word.Match(text) {
+			found = append(found, name)
+		}
+		return nil
+	})
+	if len(found) == 0 {
+		return
+	}
+	more := ""
+	if len(found) > maxMentions {
+		found, more = found[:maxMentions], " and more"
+	}
+	text := "These files mention " + s.Name + " too and are not changed: " + strings.Join(found, ", ") + more
+	if err := r.server.conn.notify("window/showMessage", map[string]any{"type": 2, "message": text}); err != nil {
+		r.server.log.Warn("a message could not be shown", "error", err)
+	}
 }
 
 // renamePolicy renames what the precedence policy in project.yml names: entities and relations.

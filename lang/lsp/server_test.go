@@ -371,12 +371,14 @@ func TestPlaces(t *testing.T) {
 	if err := p.call("textDocument/definition", at("/p/co/model/_init.cf", 4, 7), &l); err != nil || len(l) != 1 || l[0].URI != "file:///p/co/inmanta_plugins/v/__init__.py" {
 		t.Errorf("the plugin: %v, %v", l, err)
 	}
-	p.await("faults", func() bool { _, ok := p.faults["file:///p/co/model/_init.cf"]; return ok })
-	for uri, f := range p.faults {
-		if len(f.Diagnostics) > 0 {
-			t.Errorf("%s: %v", uri, f.Diagnostics)
+	p.await("no faults, once all documents are known", func() bool {
+		for _, uri := range []string{"file:///p/co/model/_init.cf", "file:///p/main.cf"} {
+			if f, ok := p.faults[uri]; !ok || len(f.Diagnostics) > 0 {
+				return false
+			}
 		}
-	}
+		return true
+	})
 	params := at("/p/main.cf", 2, 7)
 	params["newName"] = "W"
 	var e workspaceEdit
