@@ -11,10 +11,10 @@ WEB_INPUTS := $(shell find web -type f -not -path 'web/node_modules/*' -not -pat
 CASES      ?= ../shared/conformance/visible.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-stop test unit e2e lint vuln fuzz bench conformance differential gen verify web clean bundle
+.PHONY: help build demo demo-stop test unit e2e lint vuln fuzz bench bench-reference conformance differential gen verify web clean bundle
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: web ## build bin/intendant with the console in it (EMBEDPG=1: with PostgreSQL in it too)
 	@$(if $(EMBEDPG),$(MAKE) --no-print-directory bundle)
@@ -44,8 +44,11 @@ vuln: ## known vulnerabilities in what we depend on (needs the vulnerability dat
 fuzz: ## a minute of each fuzz target
 	@scripts/fuzz.sh
 
-bench: ## the numbers of docs/performance.md
+bench: ## every benchmark; the numbers of docs/performance.md
 	@scripts/bench.sh
+
+bench-reference: build ## compile generated models with intendant and with the reference (REFERENCE_PYTHON=its python)
+	@go run ./lang/langtest/versus -intendant $(BIN) $(VERSUS)
 
 conformance: build ## compare the language with recorded cases (CASES=file.jsonl)
 	python3 $(dir $(CASES))conform.py --bin $(BIN) $(CASES) -v

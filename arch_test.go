@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"lang/eval":               {"diag", "lang/syntax", "lang/check", "lang/value"},
 	"lang":                    {"diag", "model", "lang/syntax", "lang/module", "lang/check", "lang/eval", "lang/value", "lang/std", "lang/template"},
 	"lang/langtest":           {},
+	"lang/langtest/versus":    {"lang/langtest"},
 	"lang/differential":       {"diag", "lang"},
 	"lang/draw":               {"diag"},
 	"lang/template":           {"diag", "lang/value"},

@@ -32,7 +32,6 @@ type compileFlags struct {
 	format      string
 	main        string
 	environment string
-	noCache     bool
 	maxSteps    int64
 	python      pythonFlags
 	// g finds the settings; nil without any.
@@ -71,7 +70,8 @@ compiles, 1 when it has faults, 2 when the command line makes no sense, 3 when t
 	fl.StringVar(&f.format, "format", "text", "form of the diagnostics: text, json or sarif")
 	fl.StringVarP(&f.main, "file", "f", "main.cf", "the main file")
 	fl.StringVarP(&f.environment, "environment", "e", "", "compile for this environment")
-	fl.BoolVar(&f.noCache, "no-cache", false, "for compatibility: nothing is kept between compiles")
+	fl.Bool("no-cache", false, "compile without what earlier compiles have kept")
+	_ = fl.MarkDeprecated("no-cache", "nothing is kept between compiles")
 	f.pythonFlags(fl)
 	fl.Int64Var(&f.maxSteps, "max-steps", eval.DefaultMaxSteps, "give up on a model that takes more steps than this")
 	return cmd

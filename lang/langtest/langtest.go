@@ -1,6 +1,6 @@
 // Package langtest generates models for the tests and benchmarks of the language: as large as they are wanted, the same bytes
-// each time. They use nothing of the module std but the type std::Entity, and no plugin, so that any compiler of the language
-// runs them and is measured by its own work.
+// each time. All but the last kind use nothing of the module std but the type std::Entity, and no plugin, so that any compiler of
+// the language runs them and is measured by its own work.
 package langtest
 
 import (
@@ -29,6 +29,7 @@ func Shapes() []Shape {
 		{"comprehensions", "comprehensions with conditions over relations that are still growing", comprehensions},
 		{"strings", "long strings with references and formats", longStrings},
 		{"inheritance", "entities forty generations deep", inheritance},
+		{"resources", "the mixed model with resources of the module std, and its plugins", resources},
 	}
 }
 
@@ -291,6 +292,20 @@ implementation joined for Machine:
     names = [s.name for s in self.services if s.port != 22]
 end
 ` + noImplementation
+
+// resources is the mixed model in which files are resources, and implementations that do nothing and loops come from std.
+func resources(b *source, n int) {
+	m := &source{}
+	mixed(m, n)
+	b.WriteString("import std::testing\n")
+	b.WriteString(strings.NewReplacer(
+		noImplementation, "",
+		"using nothing", "using std::none",
+		"entity File:\n", "entity File extends std::testing::NullResource:\n",
+		"File(machine=self, ", `File(machine=self, name="{{self.name}}", agentname=self.site.name, `,
+	).Replace(m.String()))
+	b.addf("for i in std::sequence(%d):\n    std::testing::NullResource(name=\"extra {{i}}\", agentname=\"extra\")\nend", n/100)
+}
 
 // mixed writes half of the machines out and makes the others in a loop. Each comes with two services and a file.
 func mixed(b *source, n int) {

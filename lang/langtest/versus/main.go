@@ -1,0 +1,210 @@
+// Command versus compiles generated models with intendant and with the reference implementation, one after the other on the same
+// machine, and prints a table of both as Markdown.
+//
+//	go run ./lang/langtest/versus -python /path/to/python -intendant bin/intendant
+//
+// The Python must be able to import the package inmanta. What the reference spends on importing its packages is listed apart from
+// the compile itself, as is what intendant spends outside of it.
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/intendant/intendant/lang/langtest"
+)
+
+//go:embed reference.py
+var reference []byte
+
+// measurement is what a compile took.
+type measurement struct {
+	Import    time.Duration // of the reference's packages
+	Compile   time.Duration // from the first file read to the model, or what is exported of it
+	Whole     time.Duration // the process from start to end
+	Peak      int64 // resident memory, in KiB
+	Instances int
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "versus:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	python := flag.String("python", os.Getenv("REFERENCE_PYTHON"), "a Python that has the reference's package")
+	intendant := flag.String("intendant", "bin/intendant", "the program")
+	sizes := flag.String("sizes", "100,1000,10000,100000", "numbers of instances")
+	shapes := flag.String("shapes", "", "kinds of models, separated by commas; empty for all")
+	runs := flag.Int("runs", 3, "how often to compile; the fastest counts. The reference compiles large models once")
+	flag.Parse()
+	if *python == "" {
+		return errors.New("name a Python that has the reference's package, by -python or REFERENCE_PYTHON")
+	}
+	dir, err := os.MkdirTemp("", "versus-")
+	if err != nil {
+		return fmt.Errorf("making a directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	v := &versus{python: *python, intendant: *intendant, dir: dir, script: filepath.Join(dir, "reference.py")}
+	if err := os.WriteFile(v.script, reference, 0o600); err != nil {
+		return fmt.Errorf("writing the script: %w", err)
+	}
+	fmt.Println("| model | instances | reference: imports | compile | process | peak | intendant: compile | process | peak | compile × | process × |")
+	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+	for _, s := range langtest.Shapes() {
+		if *shapes != "" && !slices.Contains(strings.Split(*shapes, ","), s.Name) {
+			continue
+		}
+		for size := range strings.SplitSeq(*sizes, ",") {
+			n, err := strconv.Atoi(size)
+			if err != nil {
+				return fmt.Errorf("-sizes: %w", err)
+			}
+			if err := v.row(ctx, s, n, *runs); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+type versus struct{ python, intendant, dir, script string }
+
+// large is the number of instances from which the reference compiles a model once only.
+const large = 10_000
+
+// row compares both on one model.
+func (v *versus) row(ctx context.Context, s langtest.Shape, n, runs int) error {
+	dir := filepath.Join(v.dir, fmt.Sprintf("%s-%d", s.Name, n))
+	if err := os.CopyFS(dir, s.Project(n)); err != nil {
+		return fmt.Errorf("writing the model: %w", err)
+	}
+	theirRuns := runs
+	if n >= large {
+		theirRuns = 1
+	}
+	theirs, err := best(theirRuns, func() (measurement, error) { return v.reference(ctx, dir) })
+	if err != nil {
+		return fmt.Errorf("the reference on %s: %w", dir, err)
+	}
+	ours, err := best(runs, func() (measurement, error) { return v.ours(ctx, dir) })
+	if err != nil {
+		return fmt.Errorf("intendant on %s: %w", dir, err)
+	}
+	if ours.Instances != theirs.Instances {
+		return fmt.Errorf("%s: intendant makes %d instances and the reference %d: they did not do the same work", dir, ours.Instances, theirs.Instances)
+	}
+	fmt.Printf("| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", s.Name, ours.Instances,
+		seconds(theirs.Import), seconds(theirs.Compile), seconds(theirs.Whole), mebibytes(theirs.Peak),
+		seconds(ours.Compile), seconds(ours.Whole), mebibytes(ours.Peak),
+		ratio(theirs.Compile, ours.Compile), ratio(theirs.Whole, ours.Whole))
+	return nil
+}
+
+// best is the fastest of several runs.
+func best(runs int, measure func() (measurement, error)) (measurement, error) {
+	var out measurement
+	for i := range max(1, runs) {
+		m, err := measure()
+		if err != nil {
+			return m, err
+		}
+		if i == 0 || m.Compile < out.Compile {
+			out = m
+		}
+	}
+	return out, nil
+}
+
+func (v *versus) reference(ctx context.Context, dir string) (measurement, error) {
+	out, _, took, err := output(exec.CommandContext(ctx, v.python, v.script, dir))
+	if err != nil {
+		return measurement{}, err
+	}
+	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
+	var r struct {
+		Import, Compile float64
+		Peak            int64
+		Instances       int
+	}
+	if err := json.Unmarshal(lines[len(lines)-1], &r); err != nil {
+		return measurement{}, fmt.Errorf("reading what it took: %w", err)
+	}
+	return measurement{
+		Import: time.Duration(r.Import * float64(time.Second)), Compile: time.Duration(r.Compile * float64(time.Second)), Whole: took,
+		Peak: r.Peak, Instances: r.Instances,
+	}, nil
+}
+
+func (v *versus) ours(ctx context.Context, dir string) (measurement, error) {
+	result := dir + ".json"
+	_, state, took, err := output(exec.CommandContext(ctx, v.intendant, "compile", dir, "--result", result))
+	if err != nil {
+		return measurement{}, err
+	}
+	text, err := os.ReadFile(result)
+	if err != nil {
+		return measurement{}, fmt.Errorf("reading the result: %w", err)
+	}
+	var r struct {
+		Stats struct {
+			Instances int
+			Load      time.Duration `json:"load_ns"`
+			Check     time.Duration `json:"check_ns"`
+			Eval      time.Duration `json:"eval_ns"`
+			Export    time.Duration `json:"export_ns"`
+		}
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return measurement{}, fmt.Errorf("reading the result: %w", err)
+	}
+	m := measurement{Whole: took, Compile: r.Stats.Load + r.Stats.Check + r.Stats.Eval + r.Stats.Export, Instances: r.Stats.Instances}
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		m.Peak = usage.Maxrss
+	}
+	return m, nil
+}
+
+// output runs a command and says how long it took.
+func output(cmd *exec.Cmd) ([]byte, *os.ProcessState, time.Duration, error) {
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		return nil, nil, 0, fmt.Errorf("%w\n%s", err, stderr.Bytes())
+	}
+	return stdout.Bytes(), cmd.ProcessState, time.Since(start), nil
+}
+
+func seconds(d time.Duration) string {
+	if d < 100*time.Millisecond {
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
+func mebibytes(kib int64) string { return fmt.Sprintf("%d MiB", kib>>10) }
+
+func ratio(theirs, ours time.Duration) string {
+	return fmt.Sprintf("%.0f", float64(theirs)/float64(ours))
+}
