@@ -153,7 +153,7 @@ hint: did you mean Foo?
 error: behind a combining accent and a space without a width
  --> f:2:8
   |
-2 | é​x = bad
+2 | e\u0301\u200bx = bad
   |      ^^^
 
 error: wide characters

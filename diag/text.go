@@ -228,7 +228,6 @@ func underline(line string, r Range, limit int) (text string, from, to int) {
 		column += x.width
 	}
 	end := column
-	column = 0
 	at := func(n int) int {
 		if n = max(n-1, 0); n < len(cells) {
 			return cells[n].at

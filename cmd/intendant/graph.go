@@ -102,7 +102,7 @@ func (f *graphFlags) run(ctx context.Context, dir string, stdout, stderr io.Writ
 			g = instanceGraph(res.Model, f.all)
 		}
 		if g, refused = f.choose(g, res.Model); refused != nil {
-			return nil
+			return nil //nolint:nilerr // told below, with the exit status of a wrong command line
 		}
 		return g.write(stdout, f.form)
 	})

@@ -15,7 +15,7 @@ import (
 
 // random is a graph with all kinds of edges, circles, and lines from a box to itself.
 func random(seed uint64) *Graph {
-	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // graphs for tests
+	r := rand.New(rand.NewPCG(seed, 1))
 	g := &Graph{Title: "random"}
 	n := 1 + r.IntN(40)
 	for i := range n {
@@ -191,7 +191,7 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func BenchmarkSVG(b *testing.B) {
 	g := &Graph{}
-	r := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // graphs for tests
+	r := rand.New(rand.NewPCG(1, 1))
 	for i := range 1000 {
 		g.Nodes = append(g.Nodes, Node{Name: fmt.Sprintf("Node%d", i), Lines: []string{"a", "b"}})
 		if i > 0 {

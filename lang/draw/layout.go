@@ -2,6 +2,7 @@ package draw
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -517,7 +518,5 @@ func (p *picture) add(q *picture, x, y float64) {
 		}
 		p.routes = append(p.routes, r)
 	}
-	for n, es := range q.loops {
-		p.loops[n] = es
-	}
+	maps.Copy(p.loops, q.loops)
 }

@@ -111,6 +111,7 @@ func (m *machine) assignConstant(i *Instance, a *check.Named, by *check.Loc) *ch
 	if f == nil {
 		return nil
 	}
+	m.faults.refuse(i.variable(a.Attr))
 	return attributeFault(by, i, a.Name, f.By(by, false).On(lit.Where()))
 }
 

@@ -26,6 +26,8 @@ type faults struct {
 	more []*check.Fault
 	// again counts how often a fault came up at its place after the first time.
 	again map[faultKey]int
+	// refused are the variables whose value a fault is about.
+	refused map[*variable]bool
 	// from is the step of the first.
 	from int64
 }
@@ -74,6 +76,14 @@ func (fs *faults) add(f *check.Fault, step int64) bool {
 	}
 	fs.list = append(fs.list, f)
 	return true
+}
+
+// refuse notes that a variable was given a value and did not take it.
+func (fs *faults) refuse(v *variable) {
+	if fs.refused == nil {
+		fs.refused = map[*variable]bool{}
+	}
+	fs.refused[v] = true
 }
 
 // report lists the faults, the first one first.
@@ -278,11 +288,11 @@ func short(v value.Value) string {
 
 // culprit is the place of what needs the complete value of a relation that is about to be frozen.
 func (v *variable) culprit() *check.Loc {
-	var any *check.Loc
+	var first *check.Loc
 	for u := range v.waiters.all {
 		at := u.expression()
-		if any == nil {
-			any = at
+		if first == nil {
+			first = at
 		}
 		switch {
 		case u.op == opIterable, u.op == opItem:
@@ -292,7 +302,7 @@ func (v *variable) culprit() *check.Loc {
 			return at
 		}
 	}
-	return any
+	return first
 }
 
 func loop(x check.Expr) bool {

@@ -223,7 +223,7 @@ func (m *machine) run(ctx context.Context) ([]*check.Fault, error) {
 		}
 		// Nothing is frozen after a fault: a value that is missing because of it would count as one that never comes.
 		if len(m.faults.list) > 0 {
-			return m.faults.report(), nil
+			return append(m.faults.report(), m.inquire().certain()...), nil
 		}
 		if err := ctx.Err(); err != nil && m.freezes&255 == 0 {
 			return nil, err

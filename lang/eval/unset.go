@@ -120,6 +120,56 @@ func (q *inquiry) missing(vs []*variable) []*check.Fault {
 	return out
 }
 
+// certain are the faults of attributes that have no value whatever the faults of the run keep from running: no statement of the
+// model sets an attribute of that name, and their instances can not be constructed once more.
+func (q *inquiry) certain() []*check.Fault {
+	named := map[string]bool{}
+	for _, ns := range q.m.prog.Files {
+		assignedNames(q.m.prog.Body(ns), named)
+	}
+	for _, s := range q.m.prog.Symbols {
+		if impl, ok := s.(*check.Implementation); ok {
+			assignedNames(q.m.prog.Statements(impl), named)
+		}
+	}
+	var out []*check.Fault
+	for _, i := range q.m.instances {
+		if len(i.typ.Indexes) > 0 {
+			continue
+		}
+		for k := range i.slots {
+			v := &i.slots[k]
+			if v.done || v.attr == nil || v.attr.Relation || named[v.attr.Name] || len(q.setters[v]) > 0 || q.m.faults.refused[v] {
+				continue
+			}
+			f := unset(i, v)
+			f.Hint = unsetHint(v)
+			if out = append(out, f); len(out) == maxFaults {
+				return out
+			}
+		}
+	}
+	return out
+}
+
+// assignedNames adds the names of the attributes that statements of a block set.
+func assignedNames(b *check.Block, names map[string]bool) {
+	if b == nil {
+		return
+	}
+	for _, st := range b.Stmts {
+		switch s := st.(type) {
+		case *check.SetAttr:
+			names[s.Name] = true
+		case *check.If:
+			assignedNames(s.Then, names)
+			assignedNames(s.Else, names)
+		case *check.For:
+			assignedNames(s.Body, names)
+		}
+	}
+}
+
 // consequences are those of the variables that have no value because of another one, or of a lookup that found nothing: told
 // holds them, waiting lists them by the variable that is the cause.
 func (q *inquiry) consequences(vs []*variable) (told map[*variable]bool, waiting map[*variable][]*variable) {
