@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -104,11 +105,11 @@ func (h *host) locate(namespace, dir, name string) (fs.FS, string, error) {
 	}
 	m := h.c.loaded.Module(modName)
 	if m == nil {
-		return nil, "", &value.PluginError{Message: "Module " + modName + " does not exist for path " + name}
+		return nil, "", fmt.Errorf("Module %s does not exist for path %s", modName, name) //nolint:staticcheck // the words of the reference
 	}
 	clean := path.Join(dir, rel)
 	if !fs.ValidPath(clean) || clean != dir && !strings.HasPrefix(clean, dir+"/") {
-		return nil, "", &value.PluginError{Message: "the path " + name + " leads out of the directory " + dir + " of the module " + modName}
+		return nil, "", fmt.Errorf("the path %s leads out of the directory %s of the module %s", name, dir, modName)
 	}
 	return m.Root, clean, nil
 }
@@ -120,7 +121,7 @@ func (h *host) ReadFile(namespace, dir, name string) ([]byte, error) {
 	}
 	text, err := fs.ReadFile(root, file)
 	if err != nil {
-		return nil, &value.PluginError{Message: dir + " does not contain " + name + ": " + reason(err)}
+		return nil, fmt.Errorf("%s does not contain %s: %s", dir, name, reason(err))
 	}
 	return text, nil
 }
@@ -132,7 +133,7 @@ func (h *host) ListFiles(namespace, dir, name string) ([]string, error) {
 	}
 	entries, err := fs.ReadDir(root, d)
 	if err != nil {
-		return nil, &value.PluginError{Message: dir + " does not contain the directory " + name + ": " + reason(err)}
+		return nil, fmt.Errorf("%s does not contain the directory %s: %s", dir, name, reason(err))
 	}
 	var out []string
 	for _, e := range entries {

@@ -389,7 +389,7 @@ import m
 	}
 	for _, bad := range []string{"nope/y.conf", "m/../module.yml", "m/missing"} {
 		_, ds := compile(t, project("main.cf", "import m\nx = std::source(\""+bad+"\")\n", "libs/m/module.yml", emptyModule, "libs/m/model/_init.cf", ""), lang.Options{})
-		if errs := ds.Errors(); len(errs) != 1 || errs[0].Code != "ExplicitPluginException" {
+		if errs := ds.Errors(); len(errs) != 1 || errs[0].Code != "ExternalException" {
 			t.Errorf("%s: %s", bad, ds)
 		}
 	}
