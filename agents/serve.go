@@ -57,26 +57,14 @@ func (a *Agent) Call(ctx context.Context, method, path string, header http.Heade
 }
 
 func (a *Agent) request(ctx context.Context, method, path string, header http.Header, body []byte) (int, []byte, error) {
-	var reader io.Reader
-	if body != nil {
-		reader = bytes.NewReader(body)
+	header = header.Clone()
+	if header == nil {
+		header = http.Header{}
 	}
-	req, err := retryablehttp.NewRequestWithContext(ctx, method, a.cfg.URL+path, reader)
-	if err != nil {
-		return 0, nil, fmt.Errorf("calling the server: %w", err)
+	for name, values := range headers(a.cfg) {
+		header[name] = values
 	}
-	req.Header = headers(a.cfg)
-	for name, values := range header {
-		if name != "Authorization" {
-			req.Header[name] = values
-		}
-	}
-	// Only what changes nothing is tried again: whoever calls decides about the rest.
-	client := a.files.client.HTTPClient.Do
-	if method == http.MethodGet || method == http.MethodHead || method == http.MethodPut {
-		client = func(*http.Request) (*http.Response, error) { return a.files.client.Do(req) }
-	}
-	resp, err := client(req.Request)
+	resp, err := a.send(ctx, method, a.cfg.URL+path, header, body)
 	if err != nil {
 		return 0, nil, fmt.Errorf("calling the server: %w: %w", model.ErrUnavailable, err)
 	}
@@ -89,4 +77,22 @@ func (a *Agent) request(ctx context.Context, method, path string, header http.He
 		return 0, nil, fmt.Errorf("the server's answer has more than %d bytes: %w", maxAnswer, model.ErrInvalid)
 	}
 	return resp.StatusCode, answer, nil
+}
+
+// send sends a request. Only what can be done twice is tried again: whoever calls decides about the rest.
+func (a *Agent) send(ctx context.Context, method, url string, header http.Header, body []byte) (*http.Response, error) {
+	if method == http.MethodGet || method == http.MethodHead || method == http.MethodPut {
+		req, err := retryablehttp.NewRequestWithContext(ctx, method, url, body)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // the caller says what was tried
+		}
+		req.Header = header
+		return a.files.client.Do(req) //nolint:wrapcheck // likewise
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // likewise
+	}
+	req.Header = header
+	return a.files.client.HTTPClient.Do(req) //nolint:wrapcheck // likewise
 }

@@ -214,9 +214,8 @@ func TestFactsAreRenewed(t *testing.T) {
 			asked = append(asked, c)
 		}
 	}
-	want := []model.ResourceID{storetest.ID("web", "/a"), storetest.ID("web", "/d")}
-	if len(asked) != 1 || !cmp.Equal(asked[0].Resources, want) {
-		t.Errorf("the commands are %+v, want one for %v", asked, want)
+	if len(asked) != 2 || !cmp.Equal(asked[0].Resources, []model.ResourceID{storetest.ID("web", "/d")}) ||
+		!cmp.Equal(asked[1].Resources, []model.ResourceID{storetest.ID("web", "/a"), storetest.ID("web", "/d")}) {
+		t.Errorf("the commands are %+v, want one for what the release waits for, and one for what is due", asked)
 	}
 }
-

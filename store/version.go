@@ -558,6 +558,9 @@ func (tx *Tx) release(ctx context.Context, env model.EnvironmentID, number int, 
 			return err
 		}
 	}
+	if err := tx.askForFacts(ctx, env, number, now); err != nil {
+		return err
+	}
 	tx.hint(model.TopicVersionReleased, env, strconv.Itoa(number))
 	tx.hint(model.TopicResourceChanged, env, "")
 	return nil

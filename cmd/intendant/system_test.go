@@ -147,7 +147,7 @@ func (s *system) git(dir string, args ...string) string {
 func (s *system) push(message, model string) string {
 	s.t.Helper()
 	work := filepath.Join(s.dir, "work")
-	for name, text := range map[string]string{"project.yml": "name: infra\n", "main.cf": model} {
+	for name, text := range map[string]string{"project.yml": "name: infra\nmodulepath: libs\n", "main.cf": model} {
 		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o600); err != nil {
 			s.t.Fatal(err)
 		}

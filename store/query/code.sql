@@ -41,3 +41,10 @@ WHERE i.environment = @environment AND i.from_version <= @version::integer AND i
     UNION
     SELECT u.resource_id FROM unknown u WHERE u.environment = @environment AND u.version = @version::integer AND u.resource_id <> '' AND NOT u.resolved)
 ORDER BY i.resource_id LIMIT @most::integer;
+
+-- Resources of a version whose facts the model waits for.
+-- name: AwaitedResources :many
+SELECT DISTINCT u.resource_id FROM unknown u
+JOIN resource_interval i ON i.environment = u.environment AND i.resource_id = u.resource_id AND i.from_version <= u.version AND i.until_version > u.version
+WHERE u.environment = @environment AND u.version = @version AND u.resource_id <> '' AND NOT u.resolved
+ORDER BY u.resource_id LIMIT @most::integer;

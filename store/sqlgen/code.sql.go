@@ -12,6 +12,34 @@ import (
 	"github.com/google/uuid"
 )
 
+const awaitedResources = `-- name: AwaitedResources :many
+SELECT DISTINCT u.resource_id FROM unknown u
+JOIN resource_interval i ON i.environment = u.environment AND i.resource_id = u.resource_id AND i.from_version <= u.version AND i.until_version > u.version
+WHERE u.environment = $1 AND u.version = $2 AND u.resource_id <> '' AND NOT u.resolved
+ORDER BY u.resource_id LIMIT $3::integer
+`
+
+// Resources of a version whose facts the model waits for.
+func (q *Queries) AwaitedResources(ctx context.Context, environment uuid.UUID, version int32, most int32) ([]string, error) {
+	rows, err := q.db.Query(ctx, awaitedResources, environment, version, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var resource_id string
+		if err := rows.Scan(&resource_id); err != nil {
+			return nil, err
+		}
+		items = append(items, resource_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const codePlanOfVersion = `-- name: CodePlanOfVersion :one
 SELECT p.body FROM version_code v JOIN code_plan p ON p.environment = v.environment AND p.hash = v.plan
 WHERE v.environment = $1 AND v.version = $2
