@@ -129,6 +129,7 @@ func TestCodeThatCanNotBeImported(t *testing.T) {
 		"an import that fails here":     {"\nif 'intendant_host.executor' in sys.modules:\n    raise OSError('only at the agent')\n", []string{"only at the agent"}},
 		"an end of the process":         {"\nraise SystemExit(1)\n", []string{"SystemExit"}},
 		"a module that does not import": {"\nfrom inmanta_plugins.other import nothing\n", []string{"inmanta_plugins.other"}},
+		"a failure after the handler":   {handlerOf("m", "    pass") + "\nimport there_is_no_such_module\n", []string{"is not complete", "there_is_no_such_module"}},
 		"no handler":                    {"", []string{"No resource handler registered"}},
 	} {
 		t.Run(name, func(t *testing.T) {

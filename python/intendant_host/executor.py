@@ -272,6 +272,8 @@ class Executor:
         from inmanta.resources import Resource
 
         wanted = f"{args['resource']},v={args['version']}"
+        if self._broken(args["resource"].partition("[")[0]):
+            return self._unavailable(args, f"The code for {wanted} is not complete", "")
         try:
             resource = Resource.deserialize({**args["attributes"], "id": wanted, "requires": args["requirements"]})
         except TaskInterrupted:
@@ -304,6 +306,17 @@ class Executor:
                 exception=f"{type(e).__name__}({str(e)!r})",
             )
             return self._result(args, ctx, "failed")
+
+    def _broken(self, resource_type: str) -> bool:
+        """Tell whether some part could not be imported of a module that has the resource or its handler."""
+        from inmanta.agent.handler import Commander
+        from inmanta.resources import resource
+
+        for cls in (resource.get_class(resource_type)[0], Commander.get_provider_class(resource_type)):
+            root = ".".join(cls.__module__.split(".")[:2]) if cls is not None else ""
+            if root and any(name == root or name.startswith(root + ".") for name in self._failures):
+                return True
+        return False
 
     def _operate(self, args: Dict[str, Any], resource: Any, ctx: Any) -> Dict[str, Any]:
         from inmanta import const
