@@ -133,10 +133,6 @@ class Host:
         return decode(int(answer["code"]), (answer.get("body") or "").encode())
 
 
-class _Logger:
-    """Takes what a reference logs while it is resolved on its own."""
-
-
 class Executor:
     """The agent's code and the thread that runs it."""
 
@@ -213,10 +209,8 @@ class Executor:
         return {"failures": self._failures, "types": sorted(Commander.get_handlers())}
 
     def _configure(self, args: Dict[str, Any]) -> None:
-        try:
-            from inmanta.config import Config
-        except ImportError:
-            return
+        from inmanta.config import Config
+
         Config.set("config", "environment", args["environment"])
         Config.set("config", "state-dir", args["work_dir"])
 
