@@ -163,7 +163,7 @@ func showBuiltin(name string, text []byte) (string, error) {
 		return "", fmt.Errorf("showing a built-in module: %w", err)
 	}
 	_ = os.Remove(file) // it is read-only
-	if err := os.WriteFile(file, text, 0o444); err != nil {
+	if err := os.WriteFile(file, text, 0o444); err != nil { //nolint:gosec // the sources of the program are no secret
 		return "", fmt.Errorf("showing a built-in module: %w", err)
 	}
 	return filepath.ToSlash(file), nil

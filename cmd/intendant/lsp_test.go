@@ -402,7 +402,8 @@ func (s *lspScript) complete(place string, words []string) {
 			Label, Detail, SortText string
 			TextEdit                lspEdit
 			AdditionalTextEdits     []lspEdit
-		}) int {
+		},
+		) int {
 			return strings.Compare(a.SortText, b.SortText)
 		})
 		for _, i := range out.Items {

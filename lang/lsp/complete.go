@@ -113,6 +113,7 @@ func (k *completer) symbol(s *xref.Symbol, label, rank string) completionItem {
 		}
 	case xref.Entity, xref.Typedef, xref.Implementation:
 		item.Detail = s.FullName()
+	default:
 	}
 	if doc := s.Doc(); doc != "" {
 		item.Documentation = &markup{"markdown", doc}
@@ -132,7 +133,7 @@ func (k *completer) reference() {
 }
 
 func (k *completer) attributes() {
-	path, _ := k.w.name(1)
+	path := k.w.name(1)
 	k.attributesOf(k.index.Path(k.scope, path))
 }
 
@@ -154,7 +155,7 @@ func (k *completer) attributesOf(t xref.Type) {
 func (k *completer) namespaces() {
 	prefix := ""
 	if k.w.tok(0) == "::" {
-		prefix, _ = k.w.name(1)
+		prefix = k.w.name(1)
 		prefix += "::"
 	}
 	names := k.index.Namespaces()
@@ -184,7 +185,7 @@ func (k *completer) namespaces() {
 
 // members completes what a namespace has.
 func (k *completer) members(word string) {
-	prefix, _ := k.w.name(1)
+	prefix := k.w.name(1)
 	target := k.file.Visible()[prefix]
 	for p := range k.file.Visible() {
 		if rest, ok := strings.CutPrefix(p, prefix+"::"); ok {
@@ -224,8 +225,7 @@ func (k *completer) members(word string) {
 
 // inEntity reports whether the cursor is in the body of an entity.
 func (k *completer) inEntity() bool {
-	for i := len(k.w.toks) - 1; i >= 0; i-- {
-		t := k.w.toks[i]
+	for i, t := range slices.Backward(k.w.toks) {
 		if t.Kind != syntax.KeywordLexeme {
 			continue
 		}

@@ -91,23 +91,19 @@ func (w *written) partial() string {
 	return string(w.src[w.from.Offset():w.at.Offset()])
 }
 
-// name is the reference that ends i tokens in front of the cursor: names with :: and . between them. n is the number of its tokens.
-func (w *written) name(i int) (text string, n int) {
-	j := i
-	for {
-		if j >= len(w.toks) || w.toks[len(w.toks)-1-j].Kind != syntax.NameLexeme {
+// name is the reference that ends i tokens in front of the cursor: names with :: and . between them.
+func (w *written) name(i int) string {
+	text := ""
+	for i < len(w.toks) && w.toks[len(w.toks)-1-i].Kind == syntax.NameLexeme {
+		text = w.tok(i) + text
+		sep := w.tok(i + 1)
+		if sep != "." && sep != "::" {
 			break
 		}
-		text = w.tok(j) + text
-		j++
-		if sep := w.tok(j); sep == "." || sep == "::" {
-			text = sep + text
-			j++
-			continue
-		}
-		break
+		text = sep + text
+		i += 2
 	}
-	return text, j - i
+	return text
 }
 
 // bracket is the innermost bracket that is open at the cursor.
@@ -127,7 +123,7 @@ type bracket struct {
 func (w *written) bracket() *bracket {
 	b := &bracket{args: map[string]bool{}}
 	depth := 0
-	for i := 0; i < len(w.toks); i++ {
+	for i := range len(w.toks) {
 		t := w.tok(i)
 		switch t {
 		case ")", "]", "}":
@@ -138,7 +134,7 @@ func (w *written) bracket() *bracket {
 				continue
 			}
 			b.open = t
-			b.callee, _ = w.name(i + 1)
+			b.callee = w.name(i + 1)
 			b.first = i == 0 || w.tok(0) == ","
 			return b
 		case ",":

@@ -19,8 +19,7 @@ func formatting(_ context.Context, r *request) (any, error) {
 		return nil, failf(codeInvalidParams, "%s is not open", p.TextDocument.URI)
 	}
 	out, err := syntax.Format(r.doc.text)
-	var bad *syntax.FormatError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*syntax.FormatError](err); ok {
 		return nil, failf(codeRequestFailed, "the file has syntax errors: %s", bad.Diags.Errors()[0].Message)
 	}
 	if err != nil {

@@ -72,6 +72,7 @@ func declaration(x *xref.Index, s *xref.Symbol) string {
 		return pluginText(s.Plugin)
 	case xref.Primitive:
 		return "type " + s.Name
+	default:
 	}
 	return s.Name + ": " + x.Type(s).String()
 }

@@ -211,6 +211,7 @@ func documentSymbols(_ context.Context, r *request) (any, error) {
 			if n, ok := s.Node().(*syntax.Implementation); ok {
 				d.Detail = "for " + n.For.Text
 			}
+		default:
 		}
 		out = append(out, d)
 	}

@@ -178,8 +178,7 @@ func at(file string, line, character int) map[string]any {
 
 // code is the code of an error answer, 0 for none.
 func code(err error) int {
-	var re *rpcError
-	if errors.As(err, &re) {
+	if re, ok := errors.AsType[*rpcError](err); ok {
 		return re.Code
 	}
 	return 0

@@ -145,6 +145,7 @@ func (p *project) files(docs map[string]*document, main []byte) (fs.FS, []module
 		site := module.Site{Name: p.root, FS: over, Disk: p.root}
 		return overlay{emptyFS{}, map[string][]byte{module.ManifestFile: []byte("name: " + p.module + "\nmodulepath: []\n"), mainFile: main}},
 			append([]module.Site{site}, sites...), fetched
+	default:
 	}
 	if main != nil {
 		texts[mainFile] = main

@@ -172,9 +172,10 @@ func parenthesised(s string) (inner string, n int) {
 		c := s[i]
 		switch {
 		case quote != 0:
-			if c == '\\' {
+			switch c {
+			case '\\':
 				i++
-			} else if c == quote {
+			case quote:
 				quote = 0
 			}
 		case c == '"' || c == '\'':
@@ -198,7 +199,7 @@ func parenthesised(s string) (inner string, n int) {
 func topLevel(s string, sep byte) int {
 	depth := 0
 	quote := byte(0)
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		c := s[i]
 		switch {
 		case quote != 0:

@@ -28,8 +28,7 @@ func prepareRename(_ context.Context, r *request) (any, error) {
 }
 
 func renameFault(err error) error {
-	var refused *xref.RenameError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*xref.RenameError](err); ok {
 		return failf(codeRequestFailed, "%s", refused.Message)
 	}
 	return err

@@ -28,6 +28,7 @@ func (e encoding) count(text []byte) int {
 		return len(text)
 	case utf32Units:
 		return utf8.RuneCount(text)
+	default:
 	}
 	n := 0
 	for len(text) > 0 {

@@ -50,6 +50,7 @@ func (k kind) lexeme() LexemeKind {
 		return RegexLexeme
 	case tIllegal:
 		return OtherLexeme
+	default:
 	}
 	if k.keyword() {
 		return KeywordLexeme

@@ -57,6 +57,7 @@ func (p *parser) skip(begin int) {
 			if p.column(p.tok.start) <= column {
 				return
 			}
+		default:
 		}
 	}
 }

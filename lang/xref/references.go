@@ -32,10 +32,8 @@ func (x *Index) families(name string) map[*Symbol][]*Symbol {
 		if out[b] == nil {
 			out[b] = []*Symbol{b}
 		}
-		for _, m := range out[a] {
-			if m == b {
-				return
-			}
+		if slices.Contains(out[a], b) {
+			return
 		}
 		all := append(slices.Clone(out[a]), out[b]...)
 		for _, m := range all {

@@ -34,6 +34,7 @@ func (x *Index) CanRename(s *Symbol, fixed func(*File) string) error {
 		return refuse("%s is a plugin: rename the function that defines it", s.Plugin.Name)
 	case Self, Primitive:
 		return refuse("%s is part of the language", s.Name)
+	default:
 	}
 	for _, m := range x.Family(s) {
 		if m.File == nil {
@@ -100,7 +101,7 @@ func (x *Index) Rename(ctx context.Context, s *Symbol, name string, fixed func(*
 		slices.SortFunc(spans, func(a, b syntax.Span) int { return cmp.Compare(a.Start, b.Start) })
 		edits[f] = slices.Compact(spans)
 	}
-	return edits, x.verify(ctx, s, name, edits)
+	return edits, x.verify(ctx, name, edits)
 }
 
 func validName(s *Symbol, name string) error {
@@ -154,6 +155,7 @@ func (x *Index) taken(s *Symbol, name string) error {
 		if s.scope != nil {
 			other = s.scope.vars[name]
 		}
+	default:
 	}
 	if other == nil {
 		return nil
@@ -210,7 +212,7 @@ func Apply(src []byte, spans []syntax.Span, text string) []byte {
 }
 
 // verify holds that after the edits every name stands for what it stood for.
-func (x *Index) verify(ctx context.Context, s *Symbol, name string, edits map[*File][]syntax.Span) error {
+func (x *Index) verify(ctx context.Context, name string, edits map[*File][]syntax.Span) error {
 	sources := make([]Source, len(x.files))
 	for i, f := range x.files {
 		sources[i] = Source{f.Namespace, f.Tree}

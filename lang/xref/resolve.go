@@ -145,17 +145,15 @@ func (w *walk) scope(s *Scope) *Scope {
 }
 
 // prefix notes the namespace in front of a name.
-func (w *walk) prefix(q syntax.QName) *Symbol {
+func (w *walk) prefix(q syntax.QName) {
 	space, _ := cut(q.Text)
 	if space == "" {
-		return nil
+		return
 	}
-	s := w.file.visible[space]
 	at := syntax.Span{Start: q.Pos, End: q.Pos + syntax.Pos(len(space))}
 	if w.text(at) == space {
-		w.use(at, s, Read)
+		w.use(at, w.file.visible[space], Read)
 	}
-	return namespaceOf(s)
 }
 
 // base is the stretch of the last part of a name. In strings the parser does not divide names.

@@ -49,6 +49,7 @@ func (sc *Scope) resolve(name string) *Symbol {
 				return s.self
 			}
 			return sc.member(s, name)
+		default:
 		}
 	}
 	return nil

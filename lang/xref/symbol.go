@@ -1,6 +1,7 @@
 package xref
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -148,8 +149,8 @@ func (s *Symbol) ancestry(visit func(*Symbol) bool) {
 		if !visit(e) {
 			return
 		}
-		for i := len(e.parents) - 1; i >= 0; i-- {
-			stack = append(stack, e.parents[i])
+		for _, v := range slices.Backward(e.parents) {
+			stack = append(stack, v)
 		}
 	}
 }
@@ -273,8 +274,7 @@ func Dedent(text string) string {
 func leadingComment(f *syntax.File, at syntax.Pos) string {
 	line := f.Line(at)
 	var out []string
-	for i := len(f.Comments) - 1; i >= 0; i-- {
-		c := f.Comments[i]
+	for _, c := range slices.Backward(f.Comments) {
 		if c.Pos > at {
 			continue
 		}

@@ -105,6 +105,7 @@ func (x *Index) findType(s *Symbol) Type {
 				return t
 			}
 		}
+	default:
 	}
 	return s.typ
 }
@@ -112,7 +113,7 @@ func (x *Index) findType(s *Symbol) Type {
 // signatureType resolves a type in the notation of a plugin's signature.
 func (x *Index) signatureType(text string, f *File) Type {
 	text = strings.TrimSpace(text)
-	for _, alt := range strings.Split(text, "|") {
+	for alt := range strings.SplitSeq(text, "|") {
 		if alt = strings.TrimSpace(alt); alt != "null" && alt != "None" {
 			text = alt
 			break

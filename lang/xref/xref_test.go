@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -197,8 +198,7 @@ func TestRenameKeepsMeaning(t *testing.T) {
 			}
 			to := s.Name + "_q"
 			edits, err := x.Rename(t.Context(), s, to, builtIn)
-			var no *xref.RenameError
-			if errors.As(err, &no) {
+			if no, ok := errors.AsType[*xref.RenameError](err); ok {
 				refused++
 				reasons[strings.Join(strings.Fields(no.Message)[1:], " ")]++
 				continue
@@ -210,9 +210,7 @@ func TestRenameKeepsMeaning(t *testing.T) {
 				continue
 			}
 			changed := fstest.MapFS{}
-			for file, f := range project {
-				changed[file] = f
-			}
+			maps.Copy(changed, project)
 			for f, spans := range edits {
 				changed[f.Tree.Name] = &fstest.MapFile{Data: xref.Apply(f.Tree.Src, spans, to)}
 			}
@@ -332,9 +330,7 @@ func TestRenameToTakenName(t *testing.T) {
 				}
 				accepted++
 				changed := fstest.MapFS{}
-				for file, f := range project {
-					changed[file] = f
-				}
+				maps.Copy(changed, project)
 				for f, spans := range edits {
 					changed[f.Tree.Name] = &fstest.MapFile{Data: xref.Apply(f.Tree.Src, spans, to)}
 				}
