@@ -310,7 +310,7 @@ func (w *work) missing(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer opened.Close()
-	names, ds, err := module.Missing(ctx, w.req.Project, module.Options{Main: w.req.Main, Builtin: w.i.config.Builtin, Sites: opened.Sites, Fetched: opened.Fetched})
+	names, ds, err := module.Missing(ctx, w.req.Project, module.Options{Main: w.req.Main, Builtin: w.i.config.Builtin, Sites: opened.Sites, Fetched: opened.Fetched}, w.required()...)
 	if err != nil {
 		return nil, fmt.Errorf("following imports: %w", err)
 	}
@@ -318,6 +318,15 @@ func (w *work) missing(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", ds.Errors()[0].Message, model.ErrInvalid)
 	}
 	return names, nil
+}
+
+// required are the modules that the project names: what they import is needed even before a model imports them.
+func (w *work) required() []string {
+	var out []string
+	for _, d := range w.ask.demands {
+		out = append(out, d.Name)
+	}
+	return out
 }
 
 // placeChosen is where the choices are.

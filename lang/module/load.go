@@ -70,8 +70,8 @@ func Load(ctx context.Context, project fs.FS, opts Options) (*Program, diag.List
 }
 
 // Missing loads a project as [Load] does and returns the names of the modules that its imports lead to and that are not there,
-// sorted. The diagnostics are those about project.yml alone: what is wrong with the models is up to the compiler.
-func Missing(ctx context.Context, project fs.FS, opts Options) ([]string, diag.List, error) {
+// sorted. Modules that are named are read as though the main file imported them. The diagnostics are those about project.yml alone: what is wrong with the models is up to the compiler.
+func Missing(ctx context.Context, project fs.FS, opts Options, named ...string) ([]string, diag.List, error) {
 	if opts.Main == "" {
 		opts.Main = "main.cf"
 	}
@@ -80,7 +80,7 @@ func Missing(ctx context.Context, project fs.FS, opts Options) ([]string, diag.L
 	if l.manifest == nil {
 		return nil, l.diags, nil
 	}
-	if err := l.discover(ctx); err != nil {
+	if err := l.discover(ctx, named...); err != nil {
 		return nil, nil, err
 	}
 	var names []string
@@ -119,7 +119,7 @@ type unit struct {
 }
 
 // discover reads and parses everything that imports lead to, in waves: all files that the last wave imports make up the next.
-func (l *loader) discover(ctx context.Context) error {
+func (l *loader) discover(ctx context.Context, named ...string) error {
 	self := &Module{Name: Main, Layout: LayoutProject, Root: l.project, Dir: "."}
 	main := &unit{namespace: Main, module: self, name: l.opts.Main}
 	l.units[Main] = main
@@ -132,7 +132,17 @@ func (l *loader) discover(ctx context.Context) error {
 		return nil
 	}
 	main.src = src
-	for wave := []*unit{main}; len(wave) > 0; {
+	first := []*unit{main}
+	for _, name := range named {
+		if l.units[name] == nil {
+			u := l.open(name)
+			l.units[name] = u
+			if u.fault == nil {
+				first = append(first, u)
+			}
+		}
+	}
+	for wave := first; len(wave) > 0; {
 		if err := l.parse(ctx, wave); err != nil {
 			return err
 		}

@@ -148,6 +148,12 @@ func TestFetchedAndMissing(t *testing.T) {
 	if d := cmp.Diff([]string{"gone", "lost"}, missing); d != "" {
 		t.Errorf("missing modules (-want +got):\n%s", d)
 	}
+	if missing, _, err = module.Missing(t.Context(), tree("project.yml", manifest, "main.cf", ""), opts, "a", "none"); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"none", "wrong"}, missing); d != "" {
+		t.Errorf("missing modules of named ones (-want +got):\n%s", d)
+	}
 	project["main.cf"].Data = []byte("import b\nimport c\n")
 	project["libs/a/model/_init.cf"].Data = nil
 	prog, ds := load(t, project, opts)
