@@ -190,17 +190,24 @@ end
 	}, {
 		Code:    "ExplicitPluginException",
 		Meaning: "A plugin refused to work with what it was given, and says why.",
-		Example: `motd = std::source("m/motd.txt")
-`,
-		Fixed: `import m
-motd = std::source("m/motd.txt")
+		Example: `import m
+port = m::port("gopher")
 -- libs/m/module.yml --
 name: m
 version: 1.0.0
 license: none
 -- libs/m/model/_init.cf --
--- libs/m/files/motd.txt --
-Welcome.
+-- libs/m/plugins/__init__.py --
+from inmanta.plugins import PluginException, plugin
+
+@plugin
+def port(service: "string") -> "int":
+    if service != "https":
+        raise PluginException("only the port of https is known")
+    return 443
+`,
+		Fixed: `import m
+port = m::port("https")
 `,
 		Mend: "Follow the message of the plugin; correct its arguments.",
 	}, {

@@ -72,8 +72,9 @@ func overlay(files map[string]string, text string) {
 	}
 }
 
-// signatures finds plugins with one parameter in Python.
-var signatures = regexp.MustCompile(`(?m)^@plugin\ndef (\w+)\((\w+): "([^"]*)"\) -> "([^"]*)":`)
+// signatures finds plugins with one parameter in Python, and the one value that some accept.
+var signatures = regexp.MustCompile(`(?m)^@plugin\ndef (\w+)\((\w+): "([^"]*)"\) -> "([^"]*)":` +
+	`(?:\n    if \w+ != "(\w+)":\n        raise PluginException\("([^"]*)"\)\n    return (\d+))?`)
 
 func compileExample(t *testing.T, files map[string]string) (*lang.Result, diag.List) {
 	t.Helper()
@@ -89,6 +90,13 @@ func compileExample(t *testing.T, files map[string]string) (*lang.Result, diag.L
 			module := strings.Split(name, "/")[1]
 			ext.Plugins = append(ext.Plugins, &value.Plugin{
 				Name: module + "::" + m[1], Params: []value.Param{{Name: m[2], Type: m[3]}}, Returns: m[4],
+				Call: func(_ value.Context, args []value.Value) (value.Value, error) {
+					n, ok := value.ParseInt(m[7], 10)
+					if !ok || args[0] != value.String(m[5]) {
+						return nil, &value.PluginError{Message: m[6]}
+					}
+					return n, nil
+				},
 			})
 		}
 	}
