@@ -192,6 +192,17 @@ error: more than the terminal is wide
 			t.Errorf("Print = %q", got)
 		}
 	})
+	t.Run("more than are wanted", func(t *testing.T) {
+		t.Parallel()
+		var b bytes.Buffer
+		d := diag.Errorf("C", diag.Range{}, "m")
+		if err := (diag.Printer{Max: 2}).Print(&b, diag.List{d, d, d}); err != nil {
+			t.Fatal(err)
+		}
+		if want := "error[C]: m\n\nerror[C]: m\n\n3 errors; the first 2 are shown\n"; b.String() != want {
+			t.Errorf("Print = %q, want %q", b.String(), want)
+		}
+	})
 	t.Run("a writer that fails", func(t *testing.T) {
 		t.Parallel()
 		if err := (diag.Printer{}).Print(brokenWriter{}, diag.List{{}}); !errors.Is(err, errBroken) {
@@ -247,7 +258,12 @@ func TestWriteSARIF(t *testing.T) {
 		{Severity: diag.Warning, Message: "w"},
 	}
 	var b bytes.Buffer
-	if err := diag.WriteSARIF(&b, l, diag.Tool{Name: "intendant", Version: "1"}); err != nil {
+	if err := diag.WriteSARIF(&b, l, diag.Tool{Name: "intendant", Version: "1", Explain: func(code string) (string, string) {
+		if code == "Zed" {
+			return "what it means", "how to mend it"
+		}
+		return "", ""
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	var got, want any
@@ -257,10 +273,10 @@ func TestWriteSARIF(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{
 		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
 		"runs": [{
-			"tool": {"driver": {"name": "intendant", "version": "1", "rules": [{"id": "Alpha"}, {"id": "Zed"}]}},
+			"tool": {"driver": {"name": "intendant", "version": "1", "rules": [{"id": "Alpha"}, {"id": "Zed", "fullDescription": {"text": "what it means"}, "help": {"text": "how to mend it"}}]}},
 			"columnKind": "unicodeCodePoints",
 			"results": [
-				{"ruleId": "Zed", "ruleIndex": 1, "level": "error", "message": {"text": "m\nhint: h"},
+				{"ruleId": "Zed", "ruleIndex": 1, "level": "error", "message": {"text": "m\nhint: h\nnote: nowhere"},
 				 "locations": [{"physicalLocation": {"artifactLocation": {"uri": "a%20dir/f.cf"}, "region": {"startLine": 1, "startColumn": 2, "endLine": 1, "endColumn": 4}}}],
 				 "relatedLocations": [{"physicalLocation": {"artifactLocation": {"uri": "g"}, "region": {"startLine": 5}}, "message": {"text": "r"}}]},
 				{"ruleId": "Alpha", "ruleIndex": 0, "level": "note", "message": {"text": "i"},

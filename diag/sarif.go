@@ -14,6 +14,8 @@ type Tool struct {
 	Version string
 	// URL is a page about the tool; empty for none.
 	URL string
+	// Explain says what a code means and how to mend the fault; both are empty when that is not known. Nil explains nothing.
+	Explain func(code string) (meaning, mend string)
 }
 
 // The part of the SARIF 2.1.0 format that is written.
@@ -38,7 +40,9 @@ type (
 		Rules   []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
-		ID string `json:"id"`
+		ID   string        `json:"id"`
+		Full *sarifMessage `json:"fullDescription,omitempty"`
+		Help *sarifMessage `json:"help,omitempty"`
 	}
 	sarifResult struct {
 		RuleID    string          `json:"ruleId,omitempty"`
@@ -77,7 +81,7 @@ func WriteSARIF(w io.Writer, l List, tool Tool) error {
 	for _, d := range l {
 		if _, ok := index[d.Code]; !ok && d.Code != "" {
 			index[d.Code] = 0
-			rules = append(rules, sarifRule{d.Code})
+			rules = append(rules, tool.rule(d.Code))
 		}
 	}
 	slices.SortFunc(rules, func(a, b sarifRule) int {
@@ -104,7 +108,9 @@ func WriteSARIF(w io.Writer, l List, tool Tool) error {
 			r.Locations = []sarifLocation{{Physical: d.Range.sarif()}}
 		}
 		for _, rel := range d.Related {
-			if rel.Range.File != "" {
+			if rel.Range.File == "" {
+				r.Message.Text += "\nnote: " + rel.Message
+			} else {
 				r.Related = append(r.Related, sarifLocation{Physical: rel.Range.sarif(), Message: &sarifMessage{rel.Message}})
 			}
 		}
@@ -125,6 +131,16 @@ func WriteSARIF(w io.Writer, l List, tool Tool) error {
 		return fmt.Errorf("writing a SARIF report: %w", err)
 	}
 	return nil
+}
+
+func (t Tool) rule(code string) sarifRule {
+	r := sarifRule{ID: code}
+	if t.Explain != nil {
+		if meaning, mend := t.Explain(code); meaning != "" {
+			r.Full, r.Help = &sarifMessage{meaning}, &sarifMessage{mend}
+		}
+	}
+	return r
 }
 
 func sarifLevel(s Severity) string {

@@ -17,6 +17,8 @@ type Printer struct {
 	Color bool
 	// Width is how many columns the terminal has; 0 when that is not known. Lines of source are cut to fit, messages are not.
 	Width int
+	// Max is how many diagnostics are written; 0 for all. The summary counts all of them.
+	Max int
 	// Source returns the text of a file by the name that diagnostics have it under; ok is false when there is none. Nil
 	// leaves out excerpts.
 	Source func(file string) (text []byte, ok bool)
@@ -44,13 +46,20 @@ const (
 // Print writes the list and, when there is more than one diagnostic, how many of each severity there are.
 func (p Printer) Print(w io.Writer, l List) error {
 	var b bytes.Buffer
-	for i, d := range l {
+	shown := l
+	if p.Max > 0 && len(l) > p.Max {
+		shown = l[:p.Max]
+	}
+	for i, d := range shown {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		p.diagnostic(&b, d)
 	}
-	if len(l) > 1 {
+	switch {
+	case len(shown) < len(l):
+		fmt.Fprintf(&b, "\n%s; the first %d are shown\n", l.Summary(), len(shown))
+	case len(l) > 1:
 		fmt.Fprintf(&b, "\n%s\n", l.Summary())
 	}
 	_, err := w.Write(b.Bytes())

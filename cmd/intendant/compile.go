@@ -222,7 +222,7 @@ func (f *compileFlags) report(w io.Writer, res *lang.Result, ds diag.List) error
 		}
 		return e.Encode(ds)
 	case "sarif":
-		return diag.WriteSARIF(w, ds, diag.Tool{Name: "intendant", Version: buildVersion()})
+		return diag.WriteSARIF(w, ds, diag.Tool{Name: "intendant", Version: buildVersion(), Explain: explained})
 	}
 	if err := printDiagnostics(w, res.Source, ds); err != nil {
 		return err
@@ -239,10 +239,13 @@ func (f *compileFlags) report(w io.Writer, res *lang.Result, ds diag.List) error
 	return nil
 }
 
+// maxPrinted is how many diagnostics a person gets to see at once; programs get all of them as JSON.
+const maxPrinted = 100
+
 // printDiagnostics writes diagnostics as text. On a terminal they have colours, unless NO_COLOR is set or it has none, lines
 // of source are cut to its width, and a last line tells where to read on.
 func printDiagnostics(w io.Writer, source func(string) ([]byte, bool), ds diag.List) error {
-	p := diag.Printer{Source: source}
+	p := diag.Printer{Source: source, Max: maxPrinted}
 	terminal := false
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		terminal = true

@@ -46,6 +46,16 @@ func newExplainCommand() *cobra.Command {
 	return cmd
 }
 
+// explained is what there is to say about a code; both texts are empty for one that is not known.
+func explained(code string) (meaning, mend string) {
+	for _, e := range lang.Explanations() {
+		if e.Code == code {
+			return e.Meaning, e.Mend
+		}
+	}
+	return "", ""
+}
+
 // explain prints the explanation of one code; upper and lower case are the same.
 func explain(w io.Writer, all []lang.Explanation, code string) error {
 	var codes []string

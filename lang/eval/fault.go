@@ -94,7 +94,7 @@ func (fs *faults) report() []*check.Fault {
 		case 1:
 			f.Note(nil, "the same fault came up once more here")
 		default:
-			f.Note(nil, "the same fault came up %d more times here", n)
+			f.Note(nil, "the same fault came up at least %d more times here", n)
 		}
 	}
 	return fs.list
