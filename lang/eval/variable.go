@@ -346,7 +346,17 @@ func (m *machine) setInverse(v *variable, x value.Value, at *check.Loc) *check.F
 		return check.New("RuntimeException", nil, "relation attribute `%s` of `%s` can not be set to %s, because the relation has an inverse",
 			v.attr.Name, value.Str(v.owner), value.Str(x))
 	}
-	return m.setAttribute(other, v.attr.End, v.owner, at, false)
+	return m.setEnd(v, other, at)
+}
+
+// setEnd sets the other end of a relation at an instance.
+func (m *machine) setEnd(v *variable, other *Instance, at *check.Loc) *check.Fault {
+	end := v.attr.End
+	f := m.setAttribute(other, end, v.owner, at, false)
+	if f != nil && end != v.attr {
+		f.Note(&end.At, "to set %s is to set %s, the other end of the relation", v.attr, end)
+	}
+	return f
 }
 
 // setAttribute sets an attribute of an instance, and says so in the fault when that fails.
@@ -385,7 +395,7 @@ func (m *machine) setMaybe(v *variable, x value.Value, at *check.Loc, recur bool
 		}
 	}
 	if other, ok := x.(*Instance); ok && v.attr.End != nil && recur {
-		if f := m.setAttribute(other, v.attr.End, v.owner, at, false); f != nil {
+		if f := m.setEnd(v, other, at); f != nil {
 			return f
 		}
 	}
