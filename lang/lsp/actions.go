@@ -59,9 +59,12 @@ func codeActions(_ context.Context, r *request) (any, error) {
 			name := strings.ReplaceAll(m[1], "-", "_")
 			fix("Replace with "+name, textEdit{lspRange{d.Range.Start, d.Range.End}, name})
 		}
-		if c != nil && hint == "" {
-			for _, ns := range missingType(c, d) {
-				fix("Import "+ns, r.importEdit(c.file, ns))
+		if c != nil {
+			name, spaces := missingType(c, d)
+			for _, ns := range spaces {
+				if span, ok := exactName(f, at, name); ok {
+					fix("Import "+ns+" and use "+ns+"::"+name, r.importEdit(c.file, ns), textEdit{r.enc.span(f, span), ns + "::" + name})
+				}
 			}
 		}
 	}
@@ -115,25 +118,35 @@ func similar(a, b string) bool {
 
 var notFound = regexp.MustCompile(`^could not find type (\w+) in namespace`)
 
-// missingType names the namespaces that define the type which a diagnostic misses.
-func missingType(c *cursor, d diagnostic) []string {
+// missingType gives the name of the type which a diagnostic misses, and the namespaces that define one.
+func missingType(c *cursor, d diagnostic) (name string, namespaces []string) {
 	m := notFound.FindStringSubmatch(d.Message)
 	if m == nil {
-		return nil
+		return "", nil
 	}
 	visible := map[*xref.File]bool{}
 	for _, f := range c.file.Visible() {
 		visible[f] = true
 	}
-	var out []string
 	for _, ns := range c.index.Namespaces() {
 		f := c.index.Space(ns)
 		if visible[f] {
 			continue
 		}
 		if slices.ContainsFunc(f.Types(), func(s *xref.Symbol) bool { return s.Name == m[1] }) {
-			out = append(out, ns)
+			namespaces = append(namespaces, ns)
 		}
 	}
-	return out
+	return m[1], namespaces
+}
+
+// exactName finds a name in a stretch of text.
+func exactName(f *syntax.File, at syntax.Span, name string) (syntax.Span, bool) {
+	for _, l := range syntax.Lex(f.Src) {
+		if l.Kind == syntax.NameLexeme && l.Span.Start >= at.Start && l.Span.End <= at.End &&
+			string(f.Src[l.Span.Start.Offset():l.Span.End.Offset()]) == name {
+			return l.Span, true
+		}
+	}
+	return syntax.Span{}, false
 }

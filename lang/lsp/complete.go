@@ -33,6 +33,17 @@ func completion(ctx context.Context, r *request) (any, error) {
 	}
 	k := &completer{cursor: c, r: r, w: before(c.file.Tree, c.at), scope: c.index.Scope(c.file, c.at), seen: map[string]bool{}}
 	k.out.Items = []completionItem{}
+	var p struct {
+		Context struct {
+			TriggerCharacter string `json:"triggerCharacter"`
+		} `json:"context"`
+	}
+	if err := r.bind(&p); err != nil {
+		return nil, err
+	}
+	if p.Context.TriggerCharacter == ":" && k.w.tok(0) != "::" {
+		return k.out, nil // the colon opens a block
+	}
 	k.replace = r.enc.span(c.file.Tree, syntax.Span{Start: k.w.from, End: c.at})
 	k.run()
 	return k.out, ctx.Err()

@@ -387,7 +387,7 @@ func (s *Server) initialize(params json.RawMessage) (any, error) {
 			"documentFormattingProvider": true,
 			"foldingRangeProvider":       true,
 			"codeActionProvider":         map[string]any{"codeActionKinds": []string{"quickfix"}},
-			"completionProvider":         map[string]any{"triggerCharacters": []string{".", ":", "(", "[", ",", " "}},
+			"completionProvider":         map[string]any{"triggerCharacters": []string{".", ":", "(", "["}},
 			"signatureHelpProvider":      map[string]any{"triggerCharacters": []string{"(", ",", "["}},
 			"renameProvider":             map[string]any{"prepareProvider": true},
 			"semanticTokensProvider": map[string]any{

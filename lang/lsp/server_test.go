@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/intendant/intendant/lang"
 	"github.com/intendant/intendant/lang/langtest"
 	"github.com/intendant/intendant/lang/module"
 )
@@ -320,6 +322,22 @@ func TestSeveralRoots(t *testing.T) {
 	}
 }
 
+// TestTrigger holds that the colon that opens a block asks for nothing.
+func TestTrigger(t *testing.T) {
+	t.Parallel()
+	p := newPeer(t, testConfig())
+	p.initialize(map[string]any{})
+	p.open("/p/main.cf", "import m\nif true:\n    x = m::\nend\n")
+	for _, tc := range []struct{ line, character, least, most int }{{1, 8, 0, 0}, {2, 11, 1, 5}} {
+		params := at("/p/main.cf", tc.line, tc.character)
+		params["context"] = map[string]any{"triggerKind": 2, "triggerCharacter": ":"}
+		var out completionList
+		if err := p.call("textDocument/completion", params, &out); err != nil || len(out.Items) < tc.least || len(out.Items) > tc.most {
+			t.Errorf("%v: %v, %v", tc, out.Items, err)
+		}
+	}
+}
+
 // TestPlaces holds that modules outside of the module path are found: the checkout of one within the project, whose unsaved
 // texts count, and one in a cache.
 func TestPlaces(t *testing.T) {
@@ -511,4 +529,27 @@ func benchPlace(b *testing.B, tree fs.FS) (file string, line int) {
 	}
 	b.Fatalf("%s has no entity", files[50])
 	return "", 0
+}
+
+// BenchmarkCheck measures the check in the background after a change of one file, in a project of a hundred modules.
+func BenchmarkCheck(b *testing.B) {
+	tree := benchProject()
+	file, _ := benchPlace(b, tree)
+	name := strings.TrimPrefix(file, "/p/")
+	text, err := fs.ReadFile(tree, name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := &project{kind: wholeProject, root: "/p", tree: tree, session: lang.NewSession()}
+	version := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		version++
+		docs := map[string]*document{name: {name: name, text: append(slices.Clone(text), strconv.Itoa(version)...)}}
+		state, ds, err := p.check(b.Context(), docs)
+		if err != nil || ds.HasErrors() || len(state.program.Files) < 100 {
+			b.Fatalf("%v, %v", ds, err)
+		}
+		undeclared(&snapshot{project: p, state: state, docs: docs, enc: utf16Units}, ds)
+	}
 }
