@@ -199,6 +199,16 @@ func TestModuleWithPythonIsDeployed(t *testing.T) {
 	if log := fmt.Sprint(a.Messages); !strings.Contains(log, "not at the agent") {
 		t.Errorf("the log does not say why: %s", log)
 	}
+
+	// Mended code is enough: the model need not change.
+	if err := os.WriteFile(handlers, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.push("mended code", model("again", ""))
+	s.converged("mended code")
+	if got := s.read("one.txt"); got != "AGAIN" {
+		t.Errorf("with mended code the file has %q", got)
+	}
 }
 
 // action waits until the newest action on a resource is as wanted.

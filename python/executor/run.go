@@ -171,7 +171,8 @@ func (e *execution) Execute(c *sdk.Context, r *sdk.Resource) error {
 		}, &out)
 	})
 	if unavailable, ok := errors.AsType[*UnavailableError](err); ok {
-		hint := model.RetryPerson
+		// It is tried again by itself: the code comes with versions, and another one may mend it without touching the resource.
+		hint := model.RetryDefault
 		if unavailable.Retry {
 			hint = model.RetryLater
 		}
@@ -198,11 +199,7 @@ func (o *outcome) tell(c *sdk.Context) error {
 			c.Log(model.LevelDebug, o.Traceback, nil)
 		}
 		if o.Message != "" {
-			hint := model.RetryDefault
-			if o.Outcome == model.OutcomeUnavailable {
-				hint = model.RetryPerson
-			}
-			return &sdk.Instruction{Outcome: o.Outcome, Code: o.Code, Retry: hint, Err: errors.New(o.Message)}
+			return &sdk.Instruction{Outcome: o.Outcome, Code: o.Code, Err: errors.New(o.Message)}
 		}
 	case model.OutcomeDeployed, model.OutcomeSkipped, model.OutcomeSkippedForDependency, model.OutcomeNonCompliant, model.OutcomeDryRun:
 	case model.OutcomeCancelled:
@@ -311,7 +308,7 @@ func (m *Manager) resolve(c *sdk.Context, referenceType string, args []sdk.Refer
 		return w.call(c, p, "resolve", task, map[string]any{"task": task.ID, "type": referenceType, "args": args}, &value)
 	})
 	if unavailable, ok := errors.AsType[*UnavailableError](err); ok {
-		return nil, &sdk.Instruction{Outcome: model.OutcomeUnavailable, Code: CodeCode, Retry: model.RetryPerson, Err: unavailable.Err}
+		return nil, &sdk.Instruction{Outcome: model.OutcomeUnavailable, Code: CodeCode, Err: unavailable.Err}
 	}
 	if err != nil {
 		return nil, err
