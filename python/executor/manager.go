@@ -217,10 +217,12 @@ func (m *Manager) Close() {
 		workers = append(workers, w)
 	}
 	m.mu.Unlock()
-	m.end()
+	var wait sync.WaitGroup
 	for _, w := range workers {
-		w.discard()
+		wait.Go(w.retire)
 	}
+	wait.Wait()
+	m.end()
 	m.ssh.close()
 }
 
@@ -283,7 +285,7 @@ func (m *Manager) makeRoom(agent model.AgentName) {
 	}
 	m.mu.Unlock()
 	for _, w := range stop {
-		w.discard()
+		w.retire()
 	}
 }
 
@@ -301,7 +303,7 @@ func (m *Manager) stopIdle(age time.Duration) {
 	m.mu.Unlock()
 	for _, w := range stop {
 		w.log.Debug("an idle executor is stopped")
-		w.discard()
+		w.retire()
 	}
 }
 

@@ -364,3 +364,27 @@ func TestManagerThatIsClosed(t *testing.T) {
 	}
 	want(t, b.deploy(t, "m::Thing", "a", map[string]any{"value": 1}), model.OutcomeFailed, "the agent stops")
 }
+
+// What handlers have cached is given up when their process stops.
+func TestCacheIsClosedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.code = codeOf(t, b.Server, nil, source("m", handlerOf("m", `
+    @cache(call_on_delete=lambda path: open(path, "w").close())
+    def session(self, path):
+        return path
+
+    def read_resource(self, ctx, resource):
+        self.session(resource.value)
+        resource.value = None
+`)))
+	closed := filepath.Join(t.TempDir(), "closed")
+	want(t, b.deploy(t, "m::Thing", "a", map[string]any{"value": closed}), model.OutcomeDeployed)
+	if _, err := os.Stat(closed); err == nil {
+		t.Fatal("the session is closed while the process runs")
+	}
+	b.manager.Close()
+	if _, err := os.Stat(closed); err != nil {
+		t.Errorf("the session was not closed: %v", err)
+	}
+}

@@ -175,6 +175,30 @@ func (w *worker) moduleNames() string {
 	return strings.Join(names, ", ")
 }
 
+// retireTimeout is how long an idle process may take to give up what its handlers have cached.
+const retireTimeout = 2 * time.Second
+
+// retire ends the process in order, if it is idle: what its handlers have cached is given up first. One that works is ended at
+// once.
+func (w *worker) retire() {
+	select {
+	case w.turn <- struct{}{}:
+		defer w.give()
+		w.mu.Lock()
+		p := w.process
+		w.mu.Unlock()
+		if p != nil && w.alive.Load() {
+			ctx, cancel := context.WithTimeout(context.Background(), retireTimeout)
+			if err := p.Call(ctx, "stop", nil, nil); err != nil {
+				w.log.Debug("an executor did not stop in order", "error", err)
+			}
+			cancel()
+		}
+	default:
+	}
+	w.discard()
+}
+
 // discard ends the process, if there is one. The next task starts another.
 func (w *worker) discard() {
 	w.mu.Lock()

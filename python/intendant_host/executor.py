@@ -9,6 +9,8 @@ for what is asynchronous runs in another. The other side calls:
     One operation on a resource: deploy, repair, dryrun or getfact. Lines of the log are events while it runs.
 ``resolve``
     The value of one reference.
+``stop``
+    The end is near: what handlers have cached is given up.
 ``interrupt``
     Has the present operation end, if its code lets it.
 """
@@ -180,8 +182,8 @@ class Executor:
             if self._cache is not None:
                 self._cache.clean_stale_entries()
 
-    def stop(self) -> None:
-        """Close the cache and end."""
+    def stop(self, _: Any = None) -> None:
+        """Give up what is cached; no operation follows."""
         if self._agent is not None:
             self._agent.stop()
         if self._cache is not None:
@@ -523,6 +525,7 @@ def main() -> None:
         ("run", executor.run),
         ("resolve", executor.resolve),
         ("interrupt", executor.interrupt),
+        ("stop", executor.stop),
     ]
     for name, handler in handlers:
         peer.handle(name, handler)
