@@ -97,7 +97,7 @@ def main():
 // start runs a host.
 func start(t *testing.T, source string, change func(*python.Config)) (*python.Process, error) {
 	t.Helper()
-	interpreter, err := python.Find("")
+	interpreter, err := python.Find(os.Getenv("INTENDANT_TEST_PYTHON"))
 	if err != nil {
 		t.Skip(err)
 	}
@@ -410,7 +410,7 @@ func TestFind(t *testing.T) {
 }
 
 func BenchmarkCall(b *testing.B) {
-	interpreter, err := python.Find("")
+	interpreter, err := python.Find(os.Getenv("INTENDANT_TEST_PYTHON"))
 	if err != nil {
 		b.Skip(err)
 	}

@@ -85,7 +85,8 @@ func compileContext(t testing.TB, ctx context.Context, dir, archive string, chan
 	var mu sync.Mutex
 	var stderr []string
 	cfg := compilehost.Config{
-		ProjectDir: dir, Cache: cache, Stdout: &stdout, Env: []string{"PATH=" + os.Getenv("PATH")},
+		// Another Python than the usual one can be tried with the variable.
+		Interpreter: os.Getenv("INTENDANT_TEST_PYTHON"), ProjectDir: dir, Cache: cache, Stdout: &stdout, Env: []string{"PATH=" + os.Getenv("PATH")},
 		Stderr: func(line string) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -269,7 +269,7 @@ func TestLoadFaults(t *testing.T) {
 		},
 		"positional only": {"from inmanta.plugins import plugin\n@plugin\ndef f(x: int, /):\n    pass", "RuntimeException", "positional-only parameters are not supported", 2},
 		"unknown type":    {"from inmanta.plugins import plugin\n@plugin\ndef f(x: 'm::Nope'):\n    pass", "", "could not find type m::Nope", 0},
-		"deprecated":      {"from inmanta.plugins import deprecated\n@deprecated\ndef f(x: int):\n    pass", "PluginModuleLoadException", "should be used in combination with the '@plugin'", 2},
+		"deprecated":      {"from inmanta.plugins import deprecated\n@deprecated\ndef f(x: int):\n    pass", "PluginModuleLoadException", "should be used in combination with the '@plugin'", 0},
 		"reserved field": {
 			"from inmanta.resources import Resource, resource\n@resource('m::E', agent='a', id_attribute='b')\nclass E(Resource):\n    fields = ('requires',)",
 			"", "requires is a reserved keyword", 0,
@@ -289,7 +289,7 @@ func TestLoadFaults(t *testing.T) {
 func TestDeprecatedAndWarnings(t *testing.T) {
 	t.Parallel()
 	o := compile(t, project(`std::print(m::old())`, ``, `
-import pathlib
+import decimal
 from inmanta.plugins import deprecated, plugin
 
 @deprecated(replaced_by="m::new")
@@ -298,10 +298,10 @@ def old() -> "string":
     return "old"
 
 @plugin
-def odd(p: pathlib.Path) -> "any":
+def odd(p: decimal.Decimal) -> "any":
     return None
 `), nil).succeed(t)
-	for _, want := range []string{"Plugin 'm::old' is deprecated. It should be replaced by 'm::new'.", "Encountered Python type 'pathlib.Path' in a plugin's signature"} {
+	for _, want := range []string{"Plugin 'm::old' is deprecated. It should be replaced by 'm::new'.", "Encountered Python type 'decimal.Decimal' in a plugin's signature"} {
 		if !strings.Contains(o.diags.Warnings().String(), want) {
 			t.Errorf("no warning %q in %s", want, o.diags)
 		}
@@ -393,6 +393,7 @@ end
 implement Creds using std::none
 `, `
 from dataclasses import dataclass
+from typing import Union
 from inmanta.ast import UnsetException
 from inmanta.plugins import allow_reference_values, plugin
 from inmanta.references import Reference, reference
@@ -400,7 +401,7 @@ from inmanta.resources import Resource, resource
 
 @reference("m::Secret")
 class Secret(Reference[str]):
-    def __init__(self, name: "str | Reference[str]"):
+    def __init__(self, name: Union[str, Reference[str]]):
         super().__init__()
         self.name = name
 
@@ -409,8 +410,8 @@ class Secret(Reference[str]):
 
 @dataclass(frozen=True)
 class Creds:
-    user: "str | Reference[str]"
-    password: "str | Reference[str]"
+    user: Union[str, Reference[str]]
+    password: Union[str, Reference[str]]
 
 @reference("m::CredsRef")
 class CredsRef(Reference[Creds]):

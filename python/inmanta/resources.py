@@ -493,7 +493,7 @@ class Resource(metaclass=ResourceMeta):
 class PurgeableResource(Resource):
     """A resource that can be there or not."""
 
-    fields = ("purged", "purge_on_delete")
+    fields: Sequence[str] = ("purged", "purge_on_delete")
     purged: bool
     purge_on_delete: bool
 
@@ -502,14 +502,14 @@ class PurgeableResource(Resource):
 class DiscoveryResource(Resource):
     """A resource that finds others."""
 
-    fields = ()
+    fields: Sequence[str] = ()
 
 
 @stable_api
 class ManagedResource(Resource):
     """A resource that is left out when ``managed`` is false."""
 
-    fields = ("managed",)
+    fields: Sequence[str] = ("managed",)
     managed: bool
 
     @staticmethod

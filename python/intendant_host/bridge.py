@@ -23,8 +23,8 @@ import dataclasses
 import enum
 import inspect
 import sys
-import urllib.parse
 import typing
+import urllib.parse
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 

@@ -99,7 +99,7 @@ def load(args: dict[str, Any]) -> dict[str, Any]:
                     break  # what else the module has would fail for the same reason
             if faults:
                 break
-        signatures = [] if faults else _signatures(h, faults)
+        signatures = [] if faults else _signatures(h, faults, caught)
     if not faults:
         try:
             resources.resource.validate()
@@ -140,7 +140,7 @@ def _warning(w: warnings.WarningMessage) -> dict[str, Any]:
     return {"class": w.category.__name__, "message": str(w.message), "file": w.filename, "line": w.lineno}
 
 
-def _signatures(h: Host, faults: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _signatures(h: Host, faults: list[dict[str, Any]], caught: list[warnings.WarningMessage]) -> list[dict[str, Any]]:
     out = []
     for full, cls in plugins.PluginMeta.get_functions().items():
         function = cls.__function__
@@ -148,7 +148,10 @@ def _signatures(h: Host, faults: list[dict[str, Any]]) -> list[dict[str, Any]]:
         at = [code.co_filename, code.co_firstlineno] if code is not None else None
         try:
             p = cls(ast.Namespace("::".join(cls.__module__.split(".")[1:])))
+            before = len(caught)
             p.normalize()
+            for w in caught[before:]:  # they are about the signature, whoever raised them
+                w.filename, w.lineno = at or (w.filename, w.lineno)
         except Exception as e:
             fault = describe(e)
             fault["data"]["at"] = at
