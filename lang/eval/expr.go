@@ -72,7 +72,7 @@ func (m *machine) eval(u *unit, x check.Expr) (value.Value, *check.Fault) {
 	case *check.Format:
 		return m.evalFormat(u, e)
 	case *check.FFormat:
-		text, unknown, f := m.evalParts(u, e, e.Parts)
+		text, unknown, f := m.evalParts(u, e, e.Parts, 0)
 		if f != nil {
 			return nil, f
 		}
@@ -314,7 +314,10 @@ func (m *machine) anyUnknown(u *unit, parts []check.FPart) bool {
 	return false
 }
 
-func (m *machine) evalParts(u *unit, e *check.FFormat, parts []check.FPart) (text string, unknown bool, f *check.Fault) {
+// maxFieldDepth is how deep fields may stand in the format specifications of others, as in Python.
+const maxFieldDepth = 1
+
+func (m *machine) evalParts(u *unit, e *check.FFormat, parts []check.FPart, depth int) (text string, unknown bool, f *check.Fault) {
 	var b strings.Builder
 	for i := range parts {
 		p := &parts[i]
@@ -333,11 +336,14 @@ func (m *machine) evalParts(u *unit, e *check.FFormat, parts []check.FPart) (tex
 		if f != nil {
 			return "", false, f
 		}
-		spec, un, f := m.evalParts(u, e, p.Spec)
+		spec, un, f := m.evalParts(u, e, p.Spec, depth+1)
 		if f != nil {
 			return "", false, f
 		}
 		s, un2, err := value.FormatField(v, p.Conversion, spec)
+		if depth > maxFieldDepth {
+			err = &value.FormatError{Message: "Max string recursion exceeded", Class: "ValueError"}
+		}
 		if err != nil {
 			if unknown || un || m.anyUnknown(u, parts[i+1:]) {
 				return "", true, nil
