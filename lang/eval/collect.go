@@ -215,16 +215,19 @@ func (c *compCollector) put(m *machine, i int, v value.Value) {
 type filtered struct{ value.Null }
 
 // gather joins the results of all elements into one list.
-func (c *compCollector) gather() *value.List {
+func (c *compCollector) gather() (*value.List, *check.Fault) {
 	out := make([]value.Value, 0, len(c.results))
 	for _, v := range c.results {
 		switch x := v.(type) {
 		case filtered:
 		case *value.List:
+			if len(out)+len(x.Items) > maxItems {
+				return nil, tooMany(c.e.Where())
+			}
 			out = append(out, x.Items...)
 		default:
 			out = append(out, v)
 		}
 	}
-	return &value.List{Items: out}
+	return &value.List{Items: out}, nil
 }

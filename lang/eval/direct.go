@@ -99,6 +99,9 @@ func (m *machine) direct(x check.Expr, vars *env) (value.Value, *check.Fault) {
 				return nil, f
 			}
 			if l, ok := v.(*value.List); ok {
+				if len(items)+len(l.Items) > maxItems {
+					return nil, tooMany(e.Where())
+				}
 				items = append(items, l.Items...)
 				continue
 			}

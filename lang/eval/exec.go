@@ -261,7 +261,11 @@ func (m *machine) run1(u *unit) *check.Fault {
 		el.c.put(m, el.i, v)
 	case opComplete:
 		c, _ := u.aux.(*compCollector)
-		m.deliver(c.to, c.slot, c.gather())
+		l, f := c.gather()
+		if f != nil {
+			return f.By(u.by, false)
+		}
+		m.deliver(c.to, c.slot, l)
 	case opImplement:
 		im, _ := u.aux.(*check.Implement)
 		if f := m.runImplement(u, im); f != nil {
@@ -311,7 +315,7 @@ func (m *machine) runStmt(u *unit) *check.Fault {
 		}
 		b, ok := c.(value.Bool)
 		if !ok {
-			return check.New("RuntimeException", s.Where(),
+			return check.New(notBool(c), s.Where(),
 				"Invalid value `%s`: the condition for an if statement can only be a boolean expression", value.Str(c)).
 				On(s.Cond.Where())
 		}
@@ -447,7 +451,15 @@ func validateBool(v value.Value) *check.Fault {
 	case value.Bool, *value.Unknown:
 		return nil
 	}
-	return check.New("RuntimeException", nil, "Invalid value '%s', expected bool", value.Str(v))
+	return check.New(notBool(v), nil, "Invalid value '%s', expected bool", value.Str(v))
+}
+
+// notBool is the class of the fault that a value is no boolean.
+func notBool(v value.Value) string {
+	if _, ok := v.(*value.Reference); ok {
+		return "UnexpectedReference"
+	}
+	return "RuntimeException"
 }
 
 func (m *machine) runLazy(u *unit, e *check.Lazy) *check.Fault {
@@ -464,7 +476,7 @@ func (m *machine) runLazy(u *unit, e *check.Lazy) *check.Fault {
 	}
 	b, ok := v.(value.Bool)
 	if !ok {
-		return check.New("RuntimeException", e.Where(), "Invalid left hand value `%s`: `%s` expects a boolean", value.Str(v), lazyName(e)).
+		return check.New(notBool(v), e.Where(), "Invalid left hand value `%s`: `%s` expects a boolean", value.Str(v), lazyName(e)).
 			On(e.X.Where())
 	}
 	if bool(b) == e.Or {
@@ -672,7 +684,7 @@ func (m *machine) runImplement(u *unit, im *check.Implement) *check.Fault {
 		}
 		return nil
 	}
-	return check.New("RuntimeException", nil,
+	return check.New(notBool(v), nil,
 		"Invalid value `%s`: the condition for a conditional implementation can only be a boolean expression", value.Str(v)).
 		On(im.When.Where())
 }

@@ -96,7 +96,7 @@ func (m *machine) evalList(u *unit, e *check.List) (value.Value, *check.Fault) {
 		}
 		if l, ok := v.(*value.List); ok {
 			if len(items)+len(l.Items) > maxItems {
-				return nil, check.New("CompilerException", e.Where(), "the list would have more than %d elements", maxItems)
+				return nil, tooMany(e.Where())
 			}
 			items = append(items, l.Items...)
 			continue
@@ -112,6 +112,10 @@ const (
 	maxItems = 1 << 22
 	maxText  = 1 << 26
 )
+
+func tooMany(at *check.Loc) *check.Fault {
+	return check.New("CompilerException", at, "the list would have more than %d elements", maxItems)
+}
 
 func tooLong(at *check.Loc) *check.Fault {
 	return check.New("CompilerException", at, "the text would be longer than %d bytes", maxText)
@@ -186,7 +190,7 @@ func not(e *check.Not, a value.Value) (value.Value, *check.Fault) {
 	case value.Bool:
 		return !b, nil
 	}
-	return nil, check.New("RuntimeException", e.Where(), "Invalid value `%s`: `not` expects a boolean", value.Str(a))
+	return nil, check.New(notBool(a), e.Where(), "Invalid value `%s`: `not` expects a boolean", value.Str(a))
 }
 
 func (m *machine) evalEntry(u *unit, e *check.MapLookup) (value.Value, *check.Fault) {
