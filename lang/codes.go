@@ -710,6 +710,14 @@ h = Host(name="a")
 `,
 		Mend: "Give the value in the constructor or in an implementation, or declare a default.",
 	}, {
+		Code:    "ValueError",
+		Meaning: "A calculation has no result among the numbers of the language, such as the root of a negative number.",
+		Example: `x = (-8) ** 0.5
+`,
+		Fixed: `x = 8 ** 0.5
+`,
+		Mend: "Keep the base of a power with a fraction from being negative.",
+	}, {
 		Code:    "VariableShadowWarning",
 		Meaning: "A variable of a block has the name of one outside, which is hidden by it.",
 		Example: `x = 1
