@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strconv"
@@ -37,6 +38,8 @@ type binder struct {
 
 	// selves numbers the constructors that others refer to as their left-hand side.
 	selves int
+	// bound is a stack of arguments of constructors that are being bound.
+	bound []Named
 }
 
 func (c *checker) binder(ns *Namespace) *binder { return &binder{c: c, ns: ns} }
@@ -54,7 +57,7 @@ type placed interface {
 func (b *binder) whole(x placed) syntax.Place {
 	p, s := x.Place(), x.Span()
 	if s.Start < p.Start && p.LineOnly {
-		if f := b.c.files[b.ns]; f.Line(s.Start) == f.Line(p.Start) {
+		if src := b.c.files[b.ns].Src; bytes.IndexByte(src[s.Start.Offset():p.Start.Offset()], '\n') < 0 { // on one line
 			p.Start = s.Start
 		}
 	}

@@ -110,13 +110,15 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 		selfScope = &Scope{parent: scope, kind: scopeElement, ns: b.ns, names: map[string]int{self: 0}}
 		out.NeedsSelf = true
 	}
-	bound := make([]Named, len(e.Args))
+	from := len(b.bound)
+	b.bound = append(b.bound, make([]Named, len(e.Args))...)
+	defer func() { b.bound = b.bound[:from] }()
 	direct := 0
 	for k, a := range e.Args {
 		if !a.Name.Valid() {
 			continue
 		}
-		arg := &bound[k]
+		var arg Named
 		i, ok := typ.Slot(a.Name.Text)
 		if !ok {
 			f := New("TypingException", b.at(a.Name.Place()), "no attribute %s on type %s", a.Name.Text, typ.full)
@@ -136,10 +138,15 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 		if f != nil {
 			return f
 		}
+		b.bound[from+k] = arg
 	}
+	bound := b.bound[from:]
 	var f *Fault
 	if out.Unpack, f = b.unpacked(e.Args, scope, l); f != nil {
 		return f
+	}
+	if direct > 0 {
+		out.Direct = make([]Named, 0, direct)
 	}
 	out.Indirect = make([]Named, 0, len(e.Args)+len(typ.Defaults)-direct)
 	put := func(arg Named) {

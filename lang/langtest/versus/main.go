@@ -3,8 +3,9 @@
 //
 //	go run ./lang/langtest/versus -python /path/to/python -intendant bin/intendant
 //
-// The Python must be able to import the package inmanta. What the reference spends on importing its packages is listed apart from
-// the compile itself, as is what intendant spends outside of it.
+// The Python must be able to import the package inmanta. All times are processor time, user and system, of all threads: what else
+// the machine does changes them little. What the reference spends on importing its packages is listed apart from the compile itself;
+// for intendant the compile is the process less what it takes to start and to print its help.
 package main
 
 import (
@@ -31,12 +32,12 @@ import (
 //go:embed reference.py
 var reference []byte
 
-// measurement is what a compile took.
+// measurement is what a compile took, in processor time.
 type measurement struct {
 	Import    time.Duration // of the reference's packages
-	Compile   time.Duration // from the first file read to the model, or what is exported of it
-	Whole     time.Duration // the process from start to end
-	Peak      int64 // resident memory, in KiB
+	Compile   time.Duration // from the first file to the end
+	Whole     time.Duration // the process
+	Peak      int64         // resident memory, in KiB
 	Instances int
 }
 
@@ -55,7 +56,7 @@ func run(ctx context.Context) error {
 	intendant := flag.String("intendant", "bin/intendant", "the program")
 	sizes := flag.String("sizes", "100,1000,10000,100000", "numbers of instances")
 	shapes := flag.String("shapes", "", "kinds of models, separated by commas; empty for all")
-	runs := flag.Int("runs", 3, "how often to compile; the fastest counts. The reference compiles large models once")
+	runs := flag.Int("runs", 3, "how often the reference compiles a small model, and a third of how often intendant does; the least time counts")
 	flag.Parse()
 	if *python == "" {
 		return errors.New("name a Python that has the reference's package, by -python or REFERENCE_PYTHON")
@@ -69,6 +70,12 @@ func run(ctx context.Context) error {
 	if err := os.WriteFile(v.script, reference, 0o600); err != nil {
 		return fmt.Errorf("writing the script: %w", err)
 	}
+	start, err := best(5*max(1, *runs), func() (measurement, error) { return v.start(ctx) })
+	if err != nil {
+		return fmt.Errorf("starting intendant: %w", err)
+	}
+	v.started = start.Whole
+	fmt.Printf("Intendant starts and prints its help in %s.\n\n", seconds(v.started))
 	fmt.Println("| model | instances | reference: imports | compile | process | peak | intendant: compile | process | peak | compile × | process × |")
 	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, s := range langtest.Shapes() {
@@ -88,7 +95,10 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-type versus struct{ python, intendant, dir, script string }
+type versus struct {
+	python, intendant, dir, script string
+	started                        time.Duration // what intendant takes to start
+}
 
 // large is the number of instances from which the reference compiles a model once only.
 const large = 10_000
@@ -107,7 +117,7 @@ func (v *versus) row(ctx context.Context, s langtest.Shape, n, runs int) error {
 	if err != nil {
 		return fmt.Errorf("the reference on %s: %w", dir, err)
 	}
-	ours, err := best(runs, func() (measurement, error) { return v.ours(ctx, dir) })
+	ours, err := best(3*runs, func() (measurement, error) { return v.ours(ctx, dir) })
 	if err != nil {
 		return fmt.Errorf("intendant on %s: %w", dir, err)
 	}
@@ -129,7 +139,7 @@ func best(runs int, measure func() (measurement, error)) (measurement, error) {
 		if err != nil {
 			return m, err
 		}
-		if i == 0 || m.Compile < out.Compile {
+		if i == 0 || m.Whole < out.Whole {
 			out = m
 		}
 	}
@@ -137,7 +147,7 @@ func best(runs int, measure func() (measurement, error)) (measurement, error) {
 }
 
 func (v *versus) reference(ctx context.Context, dir string) (measurement, error) {
-	out, _, took, err := output(exec.CommandContext(ctx, v.python, v.script, dir))
+	out, state, err := output(exec.CommandContext(ctx, v.python, v.script, dir))
 	if err != nil {
 		return measurement{}, err
 	}
@@ -151,14 +161,15 @@ func (v *versus) reference(ctx context.Context, dir string) (measurement, error)
 		return measurement{}, fmt.Errorf("reading what it took: %w", err)
 	}
 	return measurement{
-		Import: time.Duration(r.Import * float64(time.Second)), Compile: time.Duration(r.Compile * float64(time.Second)), Whole: took,
-		Peak: r.Peak, Instances: r.Instances,
+		Import: time.Duration(r.Import * float64(time.Second)), Compile: time.Duration(r.Compile * float64(time.Second)),
+		Whole: state.UserTime() + state.SystemTime(),
+		Peak:  r.Peak, Instances: r.Instances,
 	}, nil
 }
 
 func (v *versus) ours(ctx context.Context, dir string) (measurement, error) {
 	result := dir + ".json"
-	_, state, took, err := output(exec.CommandContext(ctx, v.intendant, "compile", dir, "--result", result))
+	_, state, err := output(exec.CommandContext(ctx, v.intendant, "compile", dir, "--result", result))
 	if err != nil {
 		return measurement{}, err
 	}
@@ -167,33 +178,36 @@ func (v *versus) ours(ctx context.Context, dir string) (measurement, error) {
 		return measurement{}, fmt.Errorf("reading the result: %w", err)
 	}
 	var r struct {
-		Stats struct {
-			Instances int
-			Load      time.Duration `json:"load_ns"`
-			Check     time.Duration `json:"check_ns"`
-			Eval      time.Duration `json:"eval_ns"`
-			Export    time.Duration `json:"export_ns"`
-		}
+		Stats struct{ Instances int }
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
 		return measurement{}, fmt.Errorf("reading the result: %w", err)
 	}
-	m := measurement{Whole: took, Compile: r.Stats.Load + r.Stats.Check + r.Stats.Eval + r.Stats.Export, Instances: r.Stats.Instances}
+	whole := state.UserTime() + state.SystemTime()
+	m := measurement{Whole: whole, Compile: max(whole-v.started, time.Microsecond), Instances: r.Stats.Instances}
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
 		m.Peak = usage.Maxrss
 	}
 	return m, nil
 }
 
-// output runs a command and says how long it took.
-func output(cmd *exec.Cmd) ([]byte, *os.ProcessState, time.Duration, error) {
+// start measures a process that does nothing but to start.
+func (v *versus) start(ctx context.Context) (measurement, error) {
+	_, state, err := output(exec.CommandContext(ctx, v.intendant, "compile", "--help"))
+	if err != nil {
+		return measurement{}, err
+	}
+	return measurement{Whole: state.UserTime() + state.SystemTime()}, nil
+}
+
+// output runs a command.
+func output(cmd *exec.Cmd) ([]byte, *os.ProcessState, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	start := time.Now()
 	if err := cmd.Run(); err != nil {
-		return nil, nil, 0, fmt.Errorf("%w\n%s", err, stderr.Bytes())
+		return nil, nil, fmt.Errorf("%w\n%s", err, stderr.Bytes())
 	}
-	return stdout.Bytes(), cmd.ProcessState, time.Since(start), nil
+	return stdout.Bytes(), cmd.ProcessState, nil
 }
 
 func seconds(d time.Duration) string {

@@ -1,4 +1,4 @@
-"""Compiles the project in a directory with the reference implementation and prints what it took as JSON."""
+"""Compiles the project in a directory with the reference implementation and prints what it took, in seconds of processor time, as JSON."""
 
 import json
 import os
@@ -6,16 +6,16 @@ import resource
 import sys
 import time
 
-started = time.perf_counter()
+started = time.process_time()
 from inmanta import compiler, module  # noqa: E402
 from inmanta.config import Config  # noqa: E402
 
-imported = time.perf_counter()
+imported = time.process_time()
 os.chdir(sys.argv[1])
 Config.set("compiler", "cache", "false")
 module.Project.get("main.cf")
 types, _ = compiler.do_compile()
-compiled = time.perf_counter()
+compiled = time.process_time()
 
 instances = 0
 for kind in types.values():
