@@ -40,7 +40,8 @@ type source struct {
 
 func (c *code) display(s source) string { return path.Join(c.m.Dir, s.path) }
 
-// findCode lists the modules that have Python code, in the order in which they were loaded.
+// findCode lists the modules that have Python code, in the order in which they were loaded; none when all their files are blank, as
+// the __init__.py of a module without plugins is: to start Python takes longer than most compiles.
 func findCode(p *module.Program) ([]*code, error) {
 	var out []*code
 	for _, m := range p.Modules {
@@ -56,8 +57,22 @@ func findCode(p *module.Program) ([]*code, error) {
 			out = append(out, c)
 		}
 	}
+	if !slices.ContainsFunc(out, (*code).acts) {
+		out = nil
+	}
 	return out, nil
 }
+
+// acts reports whether there is anything but blank lines and comments in a file. What can not be read is reported when it is run.
+func (c *code) acts() bool {
+	return slices.ContainsFunc(c.files, func(f source) bool {
+		text, err := readSource(c.m.Root, f.path)
+		return err != nil || acting.Match(text)
+	})
+}
+
+// acting finds a line with code.
+var acting = regexp.MustCompile(`(?m)^[ \t\f\r]*[^# \t\f\r\n]`)
 
 var identifier = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*$`)
 

@@ -171,7 +171,8 @@ func TestSwitchedOff(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	compile(t, project("", "", "x = 1"), off).fails(t, "PluginModuleLoadException", "Module m needs Python code")
-	// A project without Python does not care.
+	// A project without Python does not care, nor does one whose Python says nothing.
+	compile(t, project("", "", "# Copyright\n \t\n\n  # nothing\n"), off).succeed(t)
 	compile(t, "-- main.cf --\nimport m\n-- libs/m/model/_init.cf --\n", off).succeed(t)
 }
 
