@@ -38,6 +38,8 @@ type Config struct {
 	Index venv.Index
 	// Builtin are the modules that come with the program.
 	Builtin map[string]fs.FS
+	// Budget bounds the models that are read for their imports, in bytes; 0 for no bound.
+	Budget int64
 	// Credentials adds what is needed to read a repository; nil for nothing.
 	Credentials func(ctx context.Context, repo model.Repository) (model.Repository, error)
 }

@@ -310,9 +310,11 @@ func (w *work) missing(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer opened.Close()
-	names, ds, err := module.Missing(ctx, w.req.Project, module.Options{Main: w.req.Main, Builtin: w.i.config.Builtin, Sites: opened.Sites, Fetched: opened.Fetched}, w.required()...)
+	names, ds, err := module.Missing(ctx, w.req.Project, module.Options{
+		Main: w.req.Main, Builtin: w.i.config.Builtin, Sites: opened.Sites, Fetched: opened.Fetched, Budget: w.i.config.Budget,
+	}, w.required()...)
 	if err != nil {
-		return nil, fmt.Errorf("following imports: %w", err)
+		return nil, fmt.Errorf("following imports: %w; a committed %s spares this", err, module.LockFile)
 	}
 	if ds.HasErrors() {
 		return nil, fmt.Errorf("%s: %w", ds.Errors()[0].Message, model.ErrInvalid)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/intendant/intendant/gitsync"
 	"github.com/intendant/intendant/lang/module"
@@ -430,5 +431,61 @@ func TestManyAtOnce(t *testing.T) {
 	left, _ := filepath.Glob(filepath.Join(m.dir, "trees", ".tmp-*"))
 	if len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	f := newForge(t)
+	f.release("dns", "1.0", "")
+	f.release("web", "1.0", "")
+	m := newMachine(t)
+	req := project(t, "project.yml", "name: x\nrepo: "+f.dir+"/{}\nrequires: [dns, web]\n", "main.cf", "")
+	res := m.install(req)
+	old := time.Now().Add(-48 * time.Hour)
+	left := filepath.Join(m.dir, "trees", ".tmp-killed")
+	if err := os.MkdirAll(filepath.Join(left, "tree"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{res.Placement.Modules[0].Dir, res.Placement.Modules[1].Dir, left} {
+		if err := os.Chtimes(dir, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A use of one of them.
+	req.Lock = &module.Lock{Version: 1, Asked: res.Lock.Asked, Modules: res.Lock.Modules[:1]}
+	if _, _, err := m.Place(req); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Sweep(24 * time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	got, err := filepath.Glob(filepath.Join(m.dir, "trees", "*"))
+	if err != nil || len(got) != 1 || got[0] != res.Placement.Modules[0].Dir {
+		t.Errorf("after a sweep there are %v, want the one in use", got)
+	}
+	req.Lock = res.Lock
+	if again := m.install(req); len(again.Placement.Modules) != 2 {
+		t.Errorf("what was swept is not fetched again: %+v", again.Placement)
+	}
+	if err := newMachine(t).Sweep(0); err != nil {
+		t.Errorf("Sweep of nothing: %v", err)
+	}
+}
+
+// TestImportBudget holds that models which are too large are not read outside of the compiler, and that a lock makes it unnecessary.
+func TestImportBudget(t *testing.T) {
+	t.Parallel()
+	f := newForge(t)
+	f.release("dns", "1.0", "")
+	m := newMachine(t, func(c *modules.Config, _ *gitsync.Config) { c.Budget = 100 << 10 })
+	req := project(t, "project.yml", "name: x\nrepo: "+f.dir+"/{}\nrequires: [dns]\n", "main.cf", strings.Repeat("# much ado\n", 20<<10))
+	if _, err := m.Install(t.Context(), req); err == nil || !strings.Contains(err.Error(), "more than 102400 bytes") || !strings.Contains(err.Error(), "intendant.lock spares this") {
+		t.Errorf("Install of large models = %v, want an error that says what to do", err)
+	}
+	req.Lock = newMachine(t).install(req).Lock
+	req.Frozen, req.TrustLock = true, true
+	if res := m.install(req); versions(res.Lock) != "dns 1.0" {
+		t.Errorf("with a lock: %+v", res)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/intendant/intendant/model"
 )
@@ -77,7 +78,36 @@ func (s store) verify(digest string) error {
 	if got != digest {
 		return fmt.Errorf("%s was changed: its content has the digest %s instead of %s: %w", at, got, digest, model.ErrConflict)
 	}
+	now := time.Now()
+	_ = os.Chtimes(at, now, now) // for Sweep; a store that can not be written is still good for reading
 	return nil
+}
+
+// Sweep removes trees that nobody has used for so long, and what killed processes left behind.
+func (i *Installer) Sweep(age time.Duration) error {
+	entries, err := os.ReadDir(i.store.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("sweeping modules: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || time.Since(info.ModTime()) < age {
+			continue // it is gone already, or in use
+		}
+		at := filepath.Join(i.store.dir, e.Name())
+		// Renamed first, so that whoever looks for it meanwhile finds all of it or nothing.
+		gone := filepath.Join(i.store.dir, ".tmp-gone-"+strings.TrimPrefix(e.Name(), ".tmp-gone-"))
+		errs = append(errs, os.Chmod(at, 0o700)) //nolint:gosec // only to be able to remove it
+		if gone != at {
+			errs = append(errs, os.Rename(at, gone))
+		}
+		errs = append(errs, removeTree(gone))
+	}
+	return errors.Join(errs...)
 }
 
 // Digest is the digest of a tree: of the paths, kinds and contents of all files in it. Times, owners and whether something may be

@@ -23,8 +23,12 @@ import (
 	"github.com/intendant/intendant/python/venv"
 )
 
-// environmentAge is how long an environment of Python packages is kept that no compile uses.
-const environmentAge = 30 * 24 * time.Hour
+// unusedAge is how long modules and environments of Python packages are kept that no compile uses.
+const unusedAge = 30 * 24 * time.Hour
+
+// importBudget bounds the models that the server reads for their imports itself, outside of the confined compiler: their trees take
+// some thirty times as much.
+const importBudget = 8 << 20
 
 // serverModules brings the modules of the projects that the server compiles.
 type serverModules struct {
@@ -51,6 +55,7 @@ func newServerModules(c *config.Config, stateDir string, git gitsync.Config, rep
 	}
 	s.cfg = modules.Config{
 		Dir: dir, Git: s.git, Environments: s.envs, Python: c.String("compiler", "python"), Provided: providedPackages, Index: index, Builtin: std.Modules(),
+		Budget: importBudget,
 	}
 	return s, nil
 }
@@ -218,5 +223,11 @@ func endpoint(raw string) string {
 	return scheme + " " + strings.ToLower(u.Hostname()) + " " + port
 }
 
-// sweep removes environments that nobody uses any more.
-func (s *serverModules) sweep() error { return s.envs.Sweep(environmentAge) }
+// sweep removes modules and environments that nobody uses any more.
+func (s *serverModules) sweep() error {
+	installer, err := modules.New(s.cfg)
+	if err != nil {
+		return err
+	}
+	return errors.Join(installer.Sweep(unusedAge), s.envs.Sweep(unusedAge))
+}

@@ -2,6 +2,8 @@ package module
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"runtime"
@@ -30,6 +32,8 @@ type Options struct {
 	Syntax syntax.Options
 	// Cache keeps parsed files from one load to the next; nil for none.
 	Cache Cache
+	// Budget bounds the source text that is read, in bytes over all files; 0 for no bound but that on each file.
+	Budget int64
 	// Parallel is how many files are parsed at the same time; 0 for as many as there are processors.
 	Parallel int
 }
@@ -71,6 +75,7 @@ func Load(ctx context.Context, project fs.FS, opts Options) (*Program, diag.List
 
 // Missing loads a project as [Load] does and returns the names of the modules that its imports lead to and that are not there,
 // sorted. Modules that are named are read as though the main file imported them. The diagnostics are those about project.yml alone: what is wrong with the models is up to the compiler.
+// It fails when the models are larger than the budget, and when ctx is done.
 func Missing(ctx context.Context, project fs.FS, opts Options, named ...string) ([]string, diag.List, error) {
 	if opts.Main == "" {
 		opts.Main = "main.cf"
@@ -82,6 +87,9 @@ func Missing(ctx context.Context, project fs.FS, opts Options, named ...string) 
 	}
 	if err := l.discover(ctx, named...); err != nil {
 		return nil, nil, err
+	}
+	if l.over {
+		return nil, nil, fmt.Errorf("%w: the models have more than %d bytes together", errTooLarge, opts.Budget)
 	}
 	var names []string
 	for name, f := range l.found {
@@ -103,6 +111,9 @@ type loader struct {
 	units    map[string]*unit // by namespace
 	diags    diag.List
 	late     diag.List // warnings, which go behind everything else
+	// read is how much source text was read; over says that it was more than the budget.
+	read int64
+	over bool
 }
 
 // unit is a namespace that is or may become part of the program.
@@ -123,7 +134,7 @@ func (l *loader) discover(ctx context.Context, named ...string) error {
 	self := &Module{Name: Main, Layout: LayoutProject, Root: l.project, Dir: "."}
 	main := &unit{namespace: Main, module: self, name: l.opts.Main}
 	l.units[Main] = main
-	src, err := readLimited(l.project, l.opts.Main, maxSource)
+	src, err := l.source(l.project, l.opts.Main)
 	if err != nil {
 		main.fault = &cause{messages: []string{"Could not open the main file " + l.opts.Main + " of the project"}}
 		if !isNotExist(err) {
@@ -165,6 +176,18 @@ func (l *loader) discover(ctx context.Context, named ...string) error {
 	return nil
 }
 
+// source reads a source file within the budget.
+func (l *loader) source(fsys fs.FS, name string) ([]byte, error) {
+	limit := int64(maxSource)
+	if l.opts.Budget > 0 {
+		limit = max(min(limit, l.opts.Budget-l.read), 0)
+	}
+	src, err := readLimited(fsys, name, limit)
+	l.read += int64(len(src))
+	l.over = l.over || l.opts.Budget > 0 && errors.Is(err, errTooLarge)
+	return src, err
+}
+
 // open reads the source of a namespace.
 func (l *loader) open(namespace string) *unit {
 	u := &unit{namespace: namespace}
@@ -177,7 +200,7 @@ func (l *loader) open(namespace string) *unit {
 	u.module = f.module
 	name := source(f.module, namespace)
 	u.name = f.module.display(name)
-	src, err := readLimited(f.module.Root, name, maxSource)
+	src, err := l.source(f.module.Root, name)
 	if err != nil {
 		u.fault = &cause{messages: []string{"could not locate module with name: " + namespace, "there is no file " + u.name}}
 		if !isNotExist(err) {

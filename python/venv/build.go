@@ -34,6 +34,7 @@ type builder struct {
 	log   *output
 	// requirements is the file that the installer reads.
 	requirements string
+	constraints  string
 	report       string
 	environ      []string
 }
@@ -105,7 +106,6 @@ func (b *builder) make(ctx context.Context) (status, error) {
 	if st.Packages, err = b.packages(st.Sites); err != nil {
 		return st, err
 	}
-	// Nobody may change it by accident; pip would, if somebody called it by its name.
 	return st, nil
 }
 
@@ -168,8 +168,9 @@ func (b *builder) prepare() error {
 		}
 	}
 	b.requirements = filepath.Join(b.temp, "requirements.txt")
+	b.constraints = filepath.Join(b.temp, "constraints.txt")
 	b.report = filepath.Join(b.temp, "report.json")
-	for name, text := range map[string]string{b.requirements: req.String(), filepath.Join(b.temp, "constraints.txt"): con.String()} {
+	for name, text := range map[string]string{b.requirements: req.String(), b.constraints: con.String()} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			return fmt.Errorf("writing the requirements: %w", err)
 		}
@@ -254,8 +255,7 @@ func (b *builder) installPip(ctx context.Context) error {
 		}
 		command = []string{b.python(), "-m", "pip"}
 	}
-	command = append(command, "install", "--no-color", "--progress-bar", "off", "--no-warn-script-location",
-		"-r", b.requirements, "-c", filepath.Join(b.temp, "constraints.txt"))
+	command = append(command, "install", "--no-color", "--progress-bar", "off", "--no-warn-script-location", "-r", b.requirements)
 	if b.spec.Index.Pre {
 		command = append(command, "--pre")
 	}
@@ -267,16 +267,19 @@ func (b *builder) installPip(ctx context.Context) error {
 }
 
 func (b *builder) installUV(ctx context.Context) error {
-	args := []string{"pip", "install", "--no-color", "--python", b.python(), "-r", b.requirements, "-c", filepath.Join(b.temp, "constraints.txt")}
+	args := []string{"pip", "install", "--no-color", "--python", b.python(), "-r", b.requirements}
 	if b.spec.Index.Pre {
 		args = append(args, "--prerelease", "allow")
 	}
 	return b.run(ctx, "installing packages with uv", b.uv, append(args, b.sources()...)...)
 }
 
-// sources are the options for directories with wheels, and for what goes without saying.
+// sources are the options for constraints and for directories with wheels.
 func (b *builder) sources() []string {
 	var args []string
+	if len(b.spec.Constraints)+len(b.spec.Provided) > 0 {
+		args = append(args, "-c", b.constraints)
+	}
 	if b.spec.NoDeps {
 		args = append(args, "--no-deps")
 	}
@@ -428,30 +431,54 @@ func (o *output) reason() (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	kind := model.ErrInvalid
-	var said []string
-	for _, l := range o.lines {
-		if unreachable.MatchString(l) {
-			kind = model.ErrUnavailable
-		}
-		t := strings.TrimSpace(l)
-		if strings.Contains(t, "ResolutionImpossible") {
-			continue // the lines before it say why
-		}
-		if text, ok := strings.CutPrefix(t, "ERROR:"); ok {
-			said = append(said, strings.TrimSpace(text))
-		} else if strings.HasPrefix(t, "×") || strings.HasPrefix(t, "╰─▶") || len(said) > 0 && o.uvGoesOn(l) || strings.HasPrefix(t, "error:") {
-			said = append(said, strings.TrimSpace(strings.TrimLeft(strings.TrimPrefix(t, "error:"), "×╰─▶│ ")))
-		} else if strings.Contains(t, " depends on ") || strings.HasPrefix(t, "The user requested") {
-			said = append(said, t) // pip's explanation of a conflict
-		}
+	if slices.ContainsFunc(o.lines, unreachable.MatchString) {
+		kind = model.ErrUnavailable
 	}
-	if len(said) == 0 && len(o.lines) > 0 {
-		said = o.lines[max(len(o.lines)-3, 0):]
+	text := strings.Join(pipReason(o.lines), "; ")
+	if text == "" {
+		text = strings.Join(uvReason(o.lines), " ")
 	}
-	const most = 12
-	said = said[:min(len(said), most)]
-	return strings.Join(said, "; "), kind
+	if text == "" {
+		text = strings.Join(o.lines[max(len(o.lines)-3, 0):], "; ")
+	}
+	const most = 2000
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text, kind
 }
 
-// uvGoesOn recognises the lines that follow in uv's explanations, which are indented.
-func (o *output) uvGoesOn(l string) bool { return strings.HasPrefix(l, "      ") }
+// pipReason are the errors of pip, and the lines with which it explains conflicts.
+func pipReason(lines []string) []string {
+	var said []string
+	hashes := false
+	for _, l := range lines {
+		l = strings.TrimSpace(l)
+		text, isError := strings.CutPrefix(l, "ERROR:")
+		hashes = hashes || isError && strings.Contains(l, "DO NOT MATCH THE HASHES")
+		switch {
+		case strings.Contains(l, "ResolutionImpossible"): // the lines before it say why
+		case hashes && l != "": // which file, and what was expected
+			said = append(said, strings.Join(strings.Fields(text), " "))
+		case isError, strings.Contains(l, " depends on "), strings.HasPrefix(l, "The user requested"):
+			said = append(said, strings.TrimSpace(text))
+		}
+	}
+	return said
+}
+
+// uvReason is all from the first error of uv on, without its drawing.
+func uvReason(lines []string) []string {
+	var said []string
+	for _, l := range lines {
+		t := strings.TrimSpace(strings.TrimLeft(l, " ×╰─▶│├"))
+		text, isError := strings.CutPrefix(t, "error:")
+		if !isError && !strings.HasPrefix(strings.TrimSpace(l), "×") && len(said) == 0 {
+			continue
+		}
+		if text = strings.TrimSpace(strings.TrimPrefix(text, "cause:")); text != "" {
+			said = append(said, text)
+		}
+	}
+	return said
+}

@@ -60,11 +60,12 @@ func (c *credentials) strip(raw string) (string, error) {
 	return u.String(), nil
 }
 
-// write makes a netrc file that only its owner can read.
+// write makes a netrc file that only its owner can read. The grammar of these files has no standard: Python knows quotes and
+// escapes since 3.11, so that they are used only where nothing else will do.
 func (c *credentials) write(dir string) (string, error) {
 	var b strings.Builder
 	quote := func(s string) string {
-		if !strings.ContainsAny(s, " \t\"'\\#") {
+		if !strings.ContainsAny(s, " \t\\") && !strings.HasPrefix(s, `"`) {
 			return s
 		}
 		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
