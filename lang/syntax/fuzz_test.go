@@ -57,3 +57,21 @@ func parses(t *testing.T, src string, opts syntax.Options) {
 		return true
 	})
 }
+
+// FuzzQuery holds that no text makes the parser of queries break, and that its faults are within the text.
+func FuzzQuery(f *testing.F) {
+	for _, s := range []string{`Host[name="a"].files`, `[x.y for x in a.b[c=1].d if x is defined]`, `m::f(1, k=2)`, `a.b = 3`, `{"k": [1, `, "\"\"\"x", `a[1].b["c"].d is defined ? 1 : 2`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		x, file, ds := syntax.ParseQuery("expression", []byte(text))
+		if (x == nil) != ds.HasErrors() {
+			t.Errorf("the expression is %v, the faults are %s", x, ds)
+		}
+		for _, d := range ds {
+			if d.Range.Start.Line > strings.Count(string(file.Src), "\n")+1 {
+				t.Errorf("%s is behind the text", d)
+			}
+		}
+	})
+}
