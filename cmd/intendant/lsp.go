@@ -13,9 +13,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/intendant/intendant/lang"
 	"github.com/intendant/intendant/lang/lsp"
 	"github.com/intendant/intendant/lang/module"
 	"github.com/intendant/intendant/modules"
@@ -36,8 +38,8 @@ func newLSPCommand(g *globals) *cobra.Command {
 		Long: `Speak the Language Server Protocol on standard input and output, until the editor says exit. Editors start this command
 themselves; docs/guides/editor.md tells how.
 
-Nothing of a project is run, and nothing is written but copies of the built-in modules in the user's cache directory, for the
-editor to show. The log goes to standard error.`,
+No Python code of a project is run, and nothing is written but copies of the built-in modules in the user's cache directory, for
+the editor to show. The log goes to standard error.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			level := slog.LevelWarn
 			if g.verbose > 0 {
@@ -72,6 +74,9 @@ func (f *lspFlags) run(ctx context.Context, in io.Reader, out io.Writer, log *sl
 		Version: buildVersion(), Log: log, Open: roots.open,
 		Stat:    func(name string) (fs.FileInfo, error) { return os.Stat(filepath.FromSlash(name)) },
 		Builtin: showBuiltin,
+		Inputs: func() lang.Inputs {
+			return lang.Inputs{Settings: map[string]string{"now": time.Now().UTC().Format(time.RFC3339)}, Env: os.LookupEnv}
+		},
 		Modules: func(dir string) ([]module.Site, []module.Place, error) { return roots.modules(dir, sites) },
 	})
 	ended := make(chan error, 1)
@@ -162,7 +167,7 @@ func showBuiltin(name string, text []byte) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return "", fmt.Errorf("showing a built-in module: %w", err)
 	}
-	_ = os.Remove(file) // it is read-only
+	_ = os.Remove(file)                                     // it is read-only
 	if err := os.WriteFile(file, text, 0o444); err != nil { //nolint:gosec // the sources of the program are no secret
 		return "", fmt.Errorf("showing a built-in module: %w", err)
 	}

@@ -223,6 +223,8 @@ func (s *lspScript) run(line string) {
 		s.insert(arg(1), strings.ReplaceAll(strings.Join(words[2:], " "), `\n`, "\n"))
 	case "diagnostics":
 		s.diagnostics(arg(1))
+	case "await":
+		s.awaitFault(arg(1), strings.Join(words[2:], " "))
 	case "hover":
 		var h *struct {
 			Contents struct{ Value string } `json:"contents"`
@@ -374,6 +376,24 @@ func (s *lspScript) diagnostics(file string) {
 			s.printf("  %s: %s\n", s.show(r.Location.URI, r.Location.Range), r.Message)
 		}
 	}
+}
+
+// awaitFault waits until a fault of a file has a text in its message, and prints that fault.
+func (s *lspScript) awaitFault(file, text string) {
+	s.t.Helper()
+	var found lspDiagnostic
+	s.await(text+" in "+file, func() bool {
+		var ds []lspDiagnostic
+		if err := json.Unmarshal(s.faults[s.uri(file)].Diagnostics, &ds); err != nil {
+			return false
+		}
+		i := slices.IndexFunc(ds, func(d lspDiagnostic) bool { return strings.Contains(d.Message, text) })
+		if i >= 0 {
+			found = ds[i]
+		}
+		return i >= 0
+	})
+	s.printf("%s %s: %s\n", s.show(s.uri(file), found.Range), found.Code, found.Message)
 }
 
 func (s *lspScript) locations(method string, params any) {

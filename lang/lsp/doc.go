@@ -15,7 +15,8 @@
 // [github.com/intendant/intendant/lang/xref], which takes broken sources; faults come from a [lang.Session], which checks a
 // project in the background a moment after its last change.
 //
-// No code of a project is ever run: what its Python plugins are called and take is read from their text.
+// No Python code of a project is ever run: what its plugins are called and take is read from their text. A model that needs
+// none is run in the background, to show the faults that only a run finds.
 //
 // The package reaches files only through the functions in its [Config].
 package lsp

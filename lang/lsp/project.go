@@ -50,6 +50,8 @@ type project struct {
 	state *checked
 	// snap is the current snapshot, nil when documents have changed since the last was taken.
 	snap *snapshot
+	// interrupt ends the run of the model; nil when none is under way.
+	interrupt context.CancelFunc
 	// stale says that the places of modules have to be found out anew.
 	stale bool
 	// generation counts the changes, wake tells the background about them.
@@ -71,6 +73,7 @@ type asideFile struct {
 type checked struct {
 	program *module.Program
 	bound   bool          // names were looked at: files have no syntax errors
+	python  bool          // modules have plugins in Python
 	extra   []xref.Source // files that the main file does not lead to
 	plugins []xref.Plugin
 }
@@ -263,6 +266,7 @@ func (p *project) check(ctx context.Context, docs map[string]*document) (*checke
 		c.plugins = append(c.plugins, xref.Plugin{Plugin: pl})
 	}
 	c.plugins = append(c.plugins, plugins.found...)
+	c.python = len(plugins.found) > 0
 	for _, name := range p.sources(docs) {
 		if loaded[name] {
 			continue

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/intendant/intendant/lang"
 	"github.com/intendant/intendant/lang/module"
 )
 
@@ -31,6 +32,8 @@ type Config struct {
 	// Modules says where the modules of the project in a directory are, besides its module path: their trees must have a place on
 	// this machine. It is called for each project, and again when its lock changes; nil for none.
 	Modules func(dir string) (sites []module.Site, fetched []module.Place, err error)
+	// Inputs are what models get to see when they are run to find faults; nil for none.
+	Inputs func() lang.Inputs
 	// Delay is the time without changes after which a project is checked. Defaults to 150 milliseconds.
 	Delay time.Duration
 	// MaxMessage is the size of the largest message taken, in bytes. Defaults to 64 MiB.

@@ -131,6 +131,9 @@ func (s *Server) sorted() []*project {
 func (s *Server) touch(p *project) {
 	p.snap = nil
 	p.generation++
+	if p.interrupt != nil {
+		p.interrupt()
+	}
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -283,12 +286,68 @@ func (s *Server) watch(ctx context.Context, p *project) {
 			first = false
 		}
 		if state != nil && current {
-			ds = append(ds, undeclared(snap, ds)...)
-			if err := s.publish(p, docs, state, ds); err != nil {
-				s.log.Warn("diagnostics could not be sent", "error", err)
-			}
+			s.report(ctx, p, docs, snap, ds)
 		}
 	}
+}
+
+// grace is how long a run may take for its faults to be sent together with the others.
+const grace = 300 * time.Millisecond
+
+// report sends the faults of a project: those known at once and, when there are no errors, those of a run, which are late when that
+// takes long. A change ends the run.
+func (s *Server) report(ctx context.Context, p *project, docs map[string]*document, snap *snapshot, ds diag.List) {
+	failed := ds.HasErrors()
+	ds = append(ds, undeclared(snap, ds)...)
+	send := func(ds diag.List) {
+		if err := s.publish(p, docs, snap.state, ds); err != nil {
+			s.log.Warn("diagnostics could not be sent", "error", err)
+		}
+	}
+	if failed {
+		send(ds)
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.mu.Lock()
+	p.interrupt = cancel
+	if len(p.wake) > 0 {
+		cancel() // it has changed since
+	}
+	s.mu.Unlock()
+	ended := make(chan diag.List, 1)
+	go func() { ended <- s.ran(ctx, p, docs, snap.state) }()
+	var more diag.List
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case more = <-ended:
+		send(with(ds, more))
+	case <-timer.C:
+		send(ds)
+		if more = <-ended; len(more) > 0 && ctx.Err() == nil {
+			send(with(ds, more))
+		}
+	}
+	s.mu.Lock()
+	p.interrupt = nil
+	s.mu.Unlock()
+}
+
+// ran runs the model of a project. A fault of ours is logged and does not end the server.
+func (s *Server) ran(ctx context.Context, p *project, docs map[string]*document, state *checked) (ds diag.List) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("a model could not be run", "directory", p.root, "panic", r)
+			ds = nil
+		}
+	}()
+	var inputs lang.Inputs
+	if s.cfg.Inputs != nil {
+		inputs = s.cfg.Inputs()
+	}
+	return p.run(ctx, state, docs, inputs)
 }
 
 // place finds out where the modules of a project are, if that is not known. The faults are those of finding out.
