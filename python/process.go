@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,9 +184,7 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	p := &Process{
 		cfg: cfg, calls: map[uint64]*call{}, handlers: map[string]Handler{}, done: make(chan struct{}), exited: make(chan struct{}),
 	}
-	for name, h := range cfg.Handlers {
-		p.handlers[name] = h
-	}
+	maps.Copy(p.handlers, cfg.Handlers)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting Python: %w", err)
 	}
@@ -213,7 +212,7 @@ func (p *Process) start() error {
 	p.in, p.out = in, out
 	stdout, stderr := &lines{emit: p.cfg.Stdout}, &lines{emit: p.errLine}
 	// The context ends the process through kill, which takes its children along; exec would end the leader alone.
-	p.cmd = exec.Command(p.cfg.Interpreter, "-I", "-X", "utf8", filepath.Join(p.cfg.Runtime, "intendant_host", "boot.py"), p.cfg.Module) //nolint:gosec // the operator's interpreter
+	p.cmd = exec.Command(p.cfg.Interpreter, "-I", "-X", "utf8", filepath.Join(p.cfg.Runtime, "intendant_host", "boot.py"), p.cfg.Module) //nolint:gosec,noctx // the operator's interpreter
 	p.cmd.Dir, p.cmd.Env = p.cfg.Dir, p.cfg.Env
 	if p.cmd.Env == nil {
 		p.cmd.Env = []string{}
@@ -518,7 +517,7 @@ func (p *Process) write(f frame) error {
 	if err != nil {
 		return err
 	}
-	binary.BigEndian.PutUint32(body, uint32(len(body)-4)) //nolint:gosec // callers check the size
+	binary.BigEndian.PutUint32(body, uint32(len(body)-4))
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	_, err = p.in.Write(body)

@@ -55,31 +55,25 @@ func names(list []string) json.RawMessage {
 // read is the answer that has a value, or says why there is none.
 func (h *Host) read(c value.ModelContext, v value.Value, err error) (json.RawMessage, error) {
 	e := newEncoder(h.t, c)
-	b := []byte(`{"v":`)
-	switch {
-	case err == nil:
-		b = e.value(b, v)
-	default:
+	if err != nil {
 		if unset, ok := errors.AsType[*value.UnsetError](err); ok {
 			h.wait++
 			h.waits[h.wait] = unset
-			b = strconv.AppendInt([]byte(`{"unset":`), int64(h.wait), 10)
-			break
+			return append(strconv.AppendInt([]byte(`{"unset":`), int64(h.wait), 10), '}'), nil
 		}
 		if _, ok := errors.AsType[*value.OptionalError](err); ok {
-			b = []byte(`{"optional":1`)
-			break
-		}
-		if un, ok := errors.AsType[*value.UnknownError](err); ok && un.Value != nil {
-			b = e.value(b, un.Value)
-			break
+			return json.RawMessage(`{"optional":1}`), nil
 		}
 		if pe, ok := errors.AsType[*value.PluginError](err); ok {
 			return nil, &python.Error{Class: "PluginException", Message: pe.Message}
 		}
-		return nil, err
+		un, ok := errors.AsType[*value.UnknownError](err)
+		if !ok || un.Value == nil {
+			return nil, err
+		}
+		v = un.Value
 	}
-	return e.rest(b), nil
+	return e.rest(e.value([]byte(`{"v":`), v)), nil
 }
 
 func (h *Host) instance(serial int) (value.Instance, error) {

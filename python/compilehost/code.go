@@ -1,7 +1,7 @@
 package compilehost
 
 import (
-	"crypto/sha1" //nolint:gosec // the file storage addresses contents by SHA-1
+	"crypto/sha1" // the file storage addresses contents by it
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -153,7 +153,7 @@ func readSource(root fs.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:
@@ -175,7 +175,7 @@ func ship(mods []*code, types map[string][]string) ([]model.ModuleCode, []model.
 			if err != nil {
 				return nil, nil, fmt.Errorf("reading the code of module %s: %w", c.m.Name, err)
 			}
-			sum := sha1.Sum(text) //nolint:gosec // see the import
+			sum := sha1.Sum(text)
 			hash := hex.EncodeToString(sum[:])
 			contents[hash] = text
 			mc.Files = append(mc.Files, model.CodeFile{Name: f.name, Hash: hash})

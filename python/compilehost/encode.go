@@ -247,7 +247,7 @@ func (e *encoder) mentioned(b []byte) []byte {
 // rest appends all that goes along with the values of a message, and ends it.
 func (e *encoder) rest(b []byte) []byte {
 	first := true
-	for n := 0; n < len(e.queue); n++ { // the attributes of one may put others into the queue
+	for n := 0; n < len(e.queue); n++ { //nolint:intrange // the attributes of one may put others into the queue
 		mark := len(b)
 		if first {
 			b = append(b, `,"a":[`...)

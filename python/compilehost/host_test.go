@@ -49,7 +49,7 @@ func compileIn(t testing.TB, dir, archive string, change func(*compilehost.Confi
 	return compileContext(t, t.Context(), dir, archive, change)
 }
 
-func compileContext(t testing.TB, ctx context.Context, dir, archive string, change func(*compilehost.Config, *lang.Options)) *outcome { //nolint:revive // the test comes first
+func compileContext(t testing.TB, ctx context.Context, dir, archive string, change func(*compilehost.Config, *lang.Options)) *outcome {
 	t.Helper()
 	if _, err := python.Find(""); err != nil {
 		t.Skip(err)

@@ -198,16 +198,16 @@ func faultData(e *python.Error) faultInfo {
 	return f
 }
 
-// External is an exception of Python that no author foresaw.
-type External struct {
-	// Class is the qualified name of the exception's class, File and Line where it was raised.
+// ExternalError is an exception of Python that no author foresaw.
+type ExternalError struct {
+	// Class is the name of the exception's class.
 	Class   string
 	Message string
 	// Traceback is Python's, with the paths that diagnostics use.
 	Traceback string
 }
 
-func (e *External) Error() string {
+func (e *ExternalError) Error() string {
 	text := e.Class
 	if e.Message != "" {
 		text += ": " + e.Message
@@ -229,7 +229,7 @@ func (h *Host) fault(err error, c value.ModelContext) error {
 				return w
 			}
 		}
-		return &External{Class: e.Class, Message: "an exception about an unset value was kept from another call"}
+		return &ExternalError{Class: e.Class, Message: "an exception about an unset value was kept from another call"}
 	case "unknown":
 		out := &value.UnknownError{}
 		if len(f.Value) > 0 {
@@ -244,7 +244,7 @@ func (h *Host) fault(err error, c value.ModelContext) error {
 	case "optional", "compiler":
 		return &value.PluginError{Message: "caused by: " + e.Message, Class: "WrappingRuntimeException"}
 	}
-	return &External{Class: e.Class, Message: e.Message, Traceback: h.trace(e)}
+	return &ExternalError{Class: e.Class, Message: e.Message, Traceback: h.trace(e)}
 }
 
 // evaluated runs finalizers, and makes what modules await known.

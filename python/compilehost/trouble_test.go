@@ -191,7 +191,7 @@ func TestOldInterpreter(t *testing.T) {
 	t.Parallel()
 	fake := filepath.Join(t.TempDir(), "python")
 	script := "#!/bin/sh\necho 'Python 3.6 is too old: modules need Python 3.9 or later' >&2\nexit 3\n"
-	if err := os.WriteFile(fake, []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(fake, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	compile(t, project("", "", "x = 1"), func(c *compilehost.Config, _ *lang.Options) { c.Interpreter = fake }).
