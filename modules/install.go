@@ -338,9 +338,9 @@ func (w *work) placeChosen() Placement {
 		c := w.chosen[name]
 		switch {
 		case c.digest != "":
-			p.Modules = append(p.Modules, PlacedModule{Name: name, Version: c.version.Text(), Layout: c.Layout, Dir: w.i.store.path(c.digest)})
+			p.Modules = append(p.Modules, PlacedModule{Name: name, Version: spell(c.version), Layout: c.Layout, Dir: w.i.store.path(c.digest)})
 		case c.source == module.SourceEditable && c.Layout == module.LayoutV2:
-			p.Modules = append(p.Modules, PlacedModule{Name: name, Version: c.version.Text(), Layout: c.Layout, Dir: filepath.Join(w.req.Dir, filepath.FromSlash(c.path))})
+			p.Modules = append(p.Modules, PlacedModule{Name: name, Version: spell(c.version), Layout: c.Layout, Dir: filepath.Join(w.req.Dir, filepath.FromSlash(c.path))})
 		}
 	}
 	if w.env != nil {
@@ -349,12 +349,20 @@ func (w *work) placeChosen() Placement {
 	return p
 }
 
+// spell writes a version in its normal form, empty for none.
+func spell(v module.Version) string {
+	if v.Text() == "" {
+		return ""
+	}
+	return v.String()
+}
+
 // finish makes the lock.
 func (w *work) finish() {
 	roots := w.roots()
 	lock := &module.Lock{Version: 1, Asked: w.ask.digest}
 	for name, c := range w.chosen {
-		m := module.LockedModule{Name: name, Version: c.version.Text(), Layout: c.Layout, Source: c.source, Path: c.path, Ref: c.ref, Commit: c.commit, Digest: c.digest}
+		m := module.LockedModule{Name: name, Version: spell(c.version), Layout: c.Layout, Source: c.source, Path: c.path, Ref: c.ref, Commit: c.commit, Digest: c.digest}
 		if c.source == "" {
 			m.Source = redact(c.repo.URL)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/intendant/intendant/gitsync"
+	"github.com/intendant/intendant/lang"
 	"github.com/intendant/intendant/lang/module"
 	"github.com/intendant/intendant/lang/std"
 	"github.com/intendant/intendant/model"
@@ -487,5 +488,40 @@ func TestImportBudget(t *testing.T) {
 	req.Frozen, req.TrustLock = true, true
 	if res := m.install(req); versions(res.Lock) != "dns 1.0" {
 		t.Errorf("with a lock: %+v", res)
+	}
+}
+
+// TestV2FromGit fetches a module that is a Python package straight from its repository: it is used without being built, and what it
+// requires is needed, imported or not.
+func TestV2FromGit(t *testing.T) {
+	t.Parallel()
+	f := newForge(t)
+	f.release("dns", "1.0", "")
+	f.release("dns", "2.0", "")
+	f.write("my_web", "pyproject.toml", "[project]\nname = \"inmanta-module-my-web\"\nversion = \"1.0\"\ndependencies = [\n  'inmanta-module-dns<2',\n  'inmanta-module-never>1; python_version < \"3\"',\n]\n")
+	f.write("my_web", "model/_init.cf", "std::print(\"from git\")\n")
+	f.write("my_web", "inmanta_plugins/my_web/__init__.py", "")
+	f.git("my_web", "init", "-q")
+	f.git("my_web", "add", "-A")
+	f.git("my_web", "commit", "-q", "-m", "1.0")
+	f.git("my_web", "tag", "v1.0")
+	m := newMachine(t)
+	req := project(t, "project.yml", "name: x\nrepo: "+f.dir+"/{}\n", "main.cf", "import my_web\n")
+	res := m.install(req)
+	if got := versions(res.Lock); got != "dns 1.0, my_web 1.0" {
+		t.Errorf("chose %s", got)
+	}
+	opened, err := res.Placement.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	var out strings.Builder
+	_, ds, err := lang.Compile(t.Context(), lang.Project{FS: req.Project}, lang.Options{Sites: opened.Sites, Fetched: opened.Fetched, Stdout: &out})
+	if err != nil || ds.HasErrors() || out.String() != "from git\n" {
+		t.Errorf("compiling: %v, %v, printed %q", err, ds, out.String())
+	}
+	if d := opened.Sites[0].Disk; d == "" || opened.Sites[0].Name != "my_web@1.0" {
+		t.Errorf("the site is %+v", opened.Sites[0])
 	}
 }

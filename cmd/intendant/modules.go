@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/term"
+
 	"github.com/intendant/intendant/config"
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/gitsync"
@@ -189,12 +191,17 @@ func moduleError(err error) error {
 	return &exitError{code: exitFailed, err: plain(err)}
 }
 
-// printStage runs the parts of the work of a command, with a line for each.
+// printStage runs the parts of the work of a command: with a line for each for somebody who waits at a terminal, and with all that
+// they print if that is wanted.
 func printStage(ctx context.Context, w io.Writer, verbose bool) modules.Stage {
+	f, ok := w.(*os.File)
+	waits := ok && term.IsTerminal(int(f.Fd()))
 	return func(_, command string, work func(ctx context.Context, out io.Writer) error) error {
 		out := io.Discard
+		if verbose || waits {
+			_, _ = fmt.Fprintln(w, command+" …")
+		}
 		if verbose {
-			_, _ = fmt.Fprintln(w, command)
 			out = w
 		}
 		return work(ctx, out)

@@ -71,6 +71,25 @@ func TestServerModules(t *testing.T) {
 		t.Errorf("the report has no stage modules:\n%s", text)
 	}
 
+	// Compiling again keeps the choice; an update makes it anew.
+	value := func() string {
+		t.Helper()
+		return s.intendant("resource", "show", "-e", "prod", "std::testing::NullResource[internal,name=web]")
+	}
+	release("1.1", "newer")
+	recompile := func(flags ...string) {
+		t.Helper()
+		before := report()
+		s.intendant(append([]string{"environment", "recompile", "prod"}, flags...)...)
+		s.await("the compile that was asked for", func(j api.Journey) bool { return (j.Phase == "converged" || j.Phase == "failed") && report() != before })
+	}
+	if recompile(); !strings.Contains(value(), "one") {
+		t.Errorf("compiling again chose another version:\n%s", report())
+	}
+	if recompile("--update"); !strings.Contains(value(), "newer") {
+		t.Errorf("an update kept the old version:\n%s", report())
+	}
+
 	// The user locks, and the server goes by the lock though there is something newer.
 	if out, err := s.try("module", "install", "-p", work); err != nil {
 		t.Fatalf("module install: %v\n%s", err, out)
@@ -80,8 +99,8 @@ func TestServerModules(t *testing.T) {
 	if j := s.await("the locked version", ended("locked")); j.Phase != "converged" {
 		t.Fatalf("journey = %+v\n%s", j, report())
 	}
-	if out := s.intendant("resource", "show", "-e", "prod", "std::testing::NullResource[internal,name=web]"); !strings.Contains(out, "one") {
-		t.Errorf("the resource is not that of web 1.0:\n%s", out)
+	if out := value(); !strings.Contains(out, "newer") {
+		t.Errorf("the resource is not that of web 1.1:\n%s", out)
 	}
 
 	write(work, map[string]string{"project.yml": "name: infra\nrepo: " + repos + "/{}\nrequires: [web>=2]\n"})
