@@ -10,8 +10,21 @@ import (
 // file and up to three modules, instances of them, and statements about all that. Equal sources of random numbers give equal
 // projects. Some are invalid all the same, where two random choices do not go together.
 func generate(r *rand.Rand) project {
+	p := compose(r)
+	if r.IntN(3) == 0 {
+		p = spread(r, p)
+	}
+	return p
+}
+
+// compose makes the project for [generate], each statement on a line.
+func compose(r *rand.Rand) project {
 	g := &generator{r: r, names: map[string]bool{}}
 	g.modules()
+	if g.chance(4) {
+		g.engine()
+		return g.project()
+	}
 	g.typedefs()
 	g.entities()
 	g.relations()

@@ -35,7 +35,7 @@ func main() {
 	flag.StringVar(&c.out, "out", "differences", "write the models that differ to this directory")
 	flag.Uint64Var(&c.seed, "seed", 1, "the first seed; each model has one of its own")
 	flag.IntVar(&c.count, "n", 1000, "how many models to make")
-	flag.IntVar(&c.mutations, "mutations", 2, "how many broken copies to make of each")
+	flag.IntVar(&c.mutations, "mutations", 2, "how many broken copies to make of each; 0 compares recorded cases themselves")
 	flag.DurationVar(&c.limit, "limit", 10*time.Second, "the time for one model") //nolint:mnd // a default
 	flag.IntVar(&c.budget, "minimise", 150, "how many compiles to spend on making a model small")
 	flag.Parse()
@@ -71,7 +71,7 @@ func (c config) run(ctx context.Context, w io.Writer) (bool, error) {
 		r := rand.New(rand.NewPCG(c.seed+uint64(i), 0))
 		var p project
 		if seeds != nil {
-			p = seeds[r.IntN(len(seeds))]
+			p = seeds[i%len(seeds)]
 		} else {
 			p = generate(r)
 		}
@@ -79,7 +79,7 @@ func (c config) run(ctx context.Context, w io.Writer) (bool, error) {
 			q := p
 			if m > 0 {
 				q = mutate(r, p)
-			} else if seeds != nil {
+			} else if seeds != nil && c.mutations > 0 {
 				continue // recorded already
 			}
 			if err := s.check(ctx, fmt.Sprintf("%d-%d", c.seed+uint64(i), m), q); err != nil {

@@ -9,6 +9,9 @@ import (
 
 // mutate breaks, or at least changes, a project in one or two small ways. The result may still be valid.
 func mutate(r *rand.Rand, p project) project {
+	if r.IntN(4) == 0 {
+		p = spread(r, p)
+	}
 	for range 1 + r.IntN(10)/8 {
 		names := p.models()
 		name := names[r.IntN(len(names))]
@@ -153,4 +156,27 @@ func replacement(r *rand.Rand, t []string, at []int, i int) string {
 		return of(isName, nil)
 	}
 	return stray[r.IntN(len(stray))]
+}
+
+// separators are tokens behind which a line may end.
+var separators = strings.Split("()[]{}.,=+?", "")
+
+// spread breaks statements over lines, which means nothing to the language but tells places of errors apart.
+func spread(r *rand.Rand, p project) project {
+	for _, name := range p.models() {
+		t := tokens.FindAllString(p[name], -1)
+		for i, s := range t {
+			switch {
+			case strings.HasPrefix(s, "#"):
+			case strings.TrimSpace(s) == "":
+				if !strings.Contains(s, "\n") && r.IntN(4) == 0 && (i == 0 || t[i-1] != "matching") {
+					t[i] = "\n" + s
+				}
+			case slices.Contains(separators, s) && r.IntN(8) == 0:
+				t[i] = s + "\n"
+			}
+		}
+		p = p.with(name, strings.Join(t, ""))
+	}
+	return p
 }

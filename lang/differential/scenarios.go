@@ -10,6 +10,7 @@ import (
 var scenarios = []func(*generator){
 	(*generator).growing, (*generator).growing, (*generator).tree, (*generator).lookups, (*generator).optionals, (*generator).blocks,
 	(*generator).refined, (*generator).resources, (*generator).unknowns, (*generator).hints, (*generator).selfs,
+	(*generator).engine,
 }
 
 // growing makes instances with several relations between the same entities and rules that copy from one to the other.

@@ -237,9 +237,7 @@ func (m *machine) run1(u *unit) *check.Fault {
 		c.answer(m, definedness(u.frame[0].from))
 	case opChoose:
 		e, _ := u.x.(*check.Cond)
-		if f := m.runChoose(u, e); f != nil {
-			return f.By(e.Where(), true)
-		}
+		return m.runChoose(u, e)
 	case opChosen:
 		at := u.by
 		v, f := m.result(u)
