@@ -209,6 +209,30 @@ func TestModuleWithPythonIsDeployed(t *testing.T) {
 	if got := s.read("one.txt"); got != "AGAIN" {
 		t.Errorf("with mended code the file has %q", got)
 	}
+
+	// The same from a workstation, for an environment that no repository feeds.
+	if err := os.Remove(target); err != nil {
+		t.Fatal(err)
+	}
+	s.intendant("environment", "create", "-n", "manual", "-p", "shop")
+	s.intendant("export", "-d", "-e", "manual", filepath.Join(s.dir, "work"))
+	all, err := s.api.Environments(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.Name == "manual" {
+			s.api = s.api.In(e.ID)
+		}
+	}
+	s.eventually("the exported file", func() (bool, error) {
+		text, err := os.ReadFile(target)
+		return err == nil && string(text) == "AGAIN", nil
+	})
+	sources, err := api.Data[[]api.CodeSource](t.Context(), s.api, "GET", "/api/v2/code/1?resource_type=keep::Text", nil, nil)
+	if err != nil || len(sources) != 2 || sources[0].ModuleName != "inmanta_plugins.keep" {
+		t.Errorf("the code of the exported version is %+v, %v", sources, err)
+	}
 }
 
 // action waits until the newest action on a resource is as wanted.
