@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -61,9 +62,7 @@ func (a *Agent) request(ctx context.Context, method, path string, header http.He
 	if header == nil {
 		header = http.Header{}
 	}
-	for name, values := range headers(a.cfg) {
-		header[name] = values
-	}
+	maps.Copy(header, headers(a.cfg))
 	resp, err := a.send(ctx, method, a.cfg.URL+path, header, body)
 	if err != nil {
 		return 0, nil, fmt.Errorf("calling the server: %w: %w", model.ErrUnavailable, err)

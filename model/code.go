@@ -2,7 +2,7 @@ package model
 
 import (
 	"bytes"
-	"crypto/sha1" //nolint:gosec // module code is addressed by SHA-1, as in the reference
+	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -58,7 +58,7 @@ func (m ModuleCode) Sum() string {
 		lines = append(lines, f.Hash+" "+f.Name)
 	}
 	slices.Sort(lines)
-	sum := sha1.New() //nolint:gosec // see the import
+	sum := sha1.New()
 	for _, l := range append(lines, slices.Sorted(slices.Values(m.Requirements))...) {
 		_, _ = sum.Write([]byte(l + "\n"))
 	}
@@ -144,7 +144,7 @@ type CodeManifest struct {
 	Modules []ModuleCode `json:"modules"`
 	// Others are the version's other modules: their code may be imported by that of Modules.
 	Others []ModuleCode `json:"others,omitempty"`
-	Pip     *PipConfig   `json:"pip,omitempty"`
+	Pip    *PipConfig   `json:"pip,omitempty"`
 }
 
 // CodePlan is the code of a version.
@@ -216,7 +216,7 @@ func PlanCode(state DesiredState) (CodePlan, []File, error) {
 		if err != nil {
 			return CodePlan{}, nil, fmt.Errorf("encoding the code of agent %s: %w", agent, err)
 		}
-		sum := sha1.Sum(raw) //nolint:gosec // see the import
+		sum := sha1.Sum(raw)
 		hash := hex.EncodeToString(sum[:])
 		plan.Agents[agent] = hash
 		if !made[hash] {

@@ -53,7 +53,7 @@ func TestTasksNameTheirCode(t *testing.T) {
 		got := map[string]string{}
 		a.set(func() {
 			for _, task := range a.tasks {
-				got[string(task.Intent.Resource.Parts().Value)+" "+string(rune('0'+task.Version))] = task.Code
+				got[task.Intent.Resource.Parts().Value+" "+string(rune('0'+task.Version))] = task.Code
 			}
 		})
 		if d := cmp.Diff(map[string]string{"a 1": "one", "b 1": "one", "c 1": "", "a 2": "two"}, got); d != "" {

@@ -2,10 +2,11 @@ package executor_test
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // contents are addressed by SHA-1
+	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -80,9 +81,7 @@ func TestContext(t *testing.T) {
 	run := func(kind model.TaskKind, value string, more map[string]any) model.Result {
 		t.Helper()
 		all := map[string]any{"value": value}
-		for k, v := range more {
-			all[k] = v
-		}
+		maps.Copy(all, more)
 		return b.Run(t, b.task(t, kind, "m::Thing", "x", all))
 	}
 	r := run(model.TaskDeploy, "new", nil)
@@ -187,7 +186,7 @@ func TestFilesOfTheServer(t *testing.T) {
 `)))
 	r := b.deploy(t, "m::Thing", "a", map[string]any{"value": hash})
 	want(t, r, model.OutcomeDeployed, "refused: the content's SHA-1 is")
-	sum := sha1.Sum([]byte("written by a handler\x00\xff")) //nolint:gosec // see the import
+	sum := sha1.Sum([]byte("written by a handler\x00\xff"))
 	if stored, err := b.File(t.Context(), hex.EncodeToString(sum[:])); err != nil || string(stored) != "written by a handler\x00\xff" {
 		t.Errorf("the server has %q, %v", stored, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -114,9 +115,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 func (b *bench) task(t testing.TB, kind model.TaskKind, typ, name string, attributes map[string]any) model.Task {
 	t.Helper()
 	all := map[string]any{"name": name, "send_event": true, "receive_events": true, "purged": false, "purge_on_delete": false, "report_only": false}
-	for k, v := range attributes {
-		all[k] = v
-	}
+	maps.Copy(all, attributes)
 	id := model.ResourceID(fmt.Sprintf("%s[%s,name=%s]", typ, agentName, name))
 	task := b.NewTask(kind, sdktest.NewIntent(t, id, all))
 	task.Code = b.code

@@ -70,9 +70,7 @@ func (m *Manager) blueprintOf(ctx context.Context, code string, manifest *model.
 	needed, key := manifest.Modules, code
 	if narrow != nil {
 		needed = narrow
-		for _, c := range narrow {
-			key += " " + c.Module
-		}
+		key = strings.Join(append([]string{code}, moduleNames(narrow)...), " ")
 	}
 	m.mu.Lock()
 	b := m.blueprints[key]
@@ -285,8 +283,10 @@ func (w *worker) interrupt(ctx context.Context, p *python.Process, task model.Ta
 	}
 	w.log.Warn("a handler does not end at its deadline; its process is killed", "task", task.ID, "resource", task.Intent.Resource)
 	w.discard()
-	<-ended
-	return errors.New("the handler did not end when it was interrupted; its process was killed")
+	if err := <-ended; err != nil {
+		return fmt.Errorf("the handler did not end when it was interrupted; its process was killed: %w", err)
+	}
+	return nil // it has ended just now
 }
 
 // resolve finds the value of a reference in an attribute of a resource that a handler of the agent's own handles.

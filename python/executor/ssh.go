@@ -270,7 +270,7 @@ func (p *sshPool) dial(ctx context.Context, a sshArgs) (*ssh.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	methods, done := p.credentials()
+	methods, done := p.credentials(ctx)
 	defer done()
 	if len(methods) == 0 {
 		return nil, fmt.Errorf("%w: there is no key to log in to %s with: set ssh-key in [agent], or have an SSH agent", errLogin, a.Host)
@@ -296,10 +296,10 @@ func (p *sshPool) dial(ctx context.Context, a sshArgs) (*ssh.Client, error) {
 }
 
 // credentials are the keys to log in with, and what closes the connection to the SSH agent.
-func (p *sshPool) credentials() (methods []ssh.AuthMethod, done func()) {
+func (p *sshPool) credentials(ctx context.Context) (methods []ssh.AuthMethod, done func()) {
 	done = func() {}
 	if socket := os.Getenv("SSH_AUTH_SOCK"); socket != "" {
-		if conn, err := net.Dial("unix", socket); err == nil {
+		if conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket); err == nil {
 			methods = append(methods, ssh.PublicKeysCallback(agent.NewClient(conn).Signers))
 			done = func() { _ = conn.Close() }
 		}

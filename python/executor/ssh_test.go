@@ -36,11 +36,11 @@ func newMachine(t testing.TB) *machine {
 		t.Fatal(err)
 	}
 	if me.Uid == "0" {
-		if err := os.MkdirAll("/run/sshd", 0o755); err != nil { //nolint:gosec // sshd wants it so
+		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	dir, err := os.MkdirTemp("", "intendant-ssh") // sshd is particular about who owns what is above its files
+	dir, err := os.MkdirTemp("", "intendant-ssh") //nolint:usetesting // sshd is particular about who owns what is above its files
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func newMachine(t testing.TB) *machine {
 	if err := os.WriteFile(filepath.Join(dir, "authorized"), public, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a port for a moment
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func newMachine(t testing.TB) *machine {
 		_ = cmd.Wait()
 	})
 	await(t, "the SSH server", func() bool {
-		c, err := net.Dial("tcp", "127.0.0.1:"+m.port) //nolint:noctx // a moment
+		c, err := net.Dial("tcp", "127.0.0.1:"+m.port)
 		if err == nil {
 			_ = c.Close()
 		}

@@ -167,12 +167,14 @@ func (w *worker) load(ctx context.Context, p *python.Process) error {
 	return &UnavailableError{Retry: true, Err: fmt.Errorf("importing the code of modules %s: %w", w.moduleNames(), err)}
 }
 
-func (w *worker) moduleNames() string {
-	names := make([]string, len(w.blueprint.modules))
-	for i, c := range w.blueprint.modules {
+func (w *worker) moduleNames() string { return strings.Join(moduleNames(w.blueprint.modules), ", ") }
+
+func moduleNames(modules []model.ModuleCode) []string {
+	names := make([]string, len(modules))
+	for i, c := range modules {
 		names[i] = c.Module
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // retireTimeout is how long an idle process may take to give up what its handlers have cached.
