@@ -10,12 +10,13 @@ import (
 
 // publishAlone sends the syntax errors of a document outside of any project.
 func (s *Server) publishAlone(d *document) error {
+	if !d.model() {
+		return nil
+	}
 	p := publishParams{URI: d.uri, Version: &d.version, Diagnostics: []diagnostic{}}
-	if path.Ext(d.path) == ".cf" || d.path == "" {
-		_, ds := d.tree()
-		for _, x := range ds {
-			p.Diagnostics = append(p.Diagnostics, s.diagnostic(x, d.text, func(string) (string, []byte) { return d.uri, d.text }))
-		}
+	_, ds := d.tree()
+	for _, x := range ds {
+		p.Diagnostics = append(p.Diagnostics, s.diagnostic(x, d.text, func(string) (string, []byte) { return d.uri, d.text }))
 	}
 	return s.conn.notify("textDocument/publishDiagnostics", p)
 }

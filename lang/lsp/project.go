@@ -92,6 +92,9 @@ type snapshot struct {
 // namespace is the namespace that a file makes up by its place; empty for a file of a module that is no part of its model. Files
 // of a project outside of its module path are main files.
 func (p *project) namespace(name string, manifest *module.Manifest) string {
+	if path.Ext(name) != ".cf" {
+		return ""
+	}
 	rel, mod := "", ""
 	switch p.kind {
 	case moduleV2:
@@ -273,7 +276,7 @@ func (p *project) check(ctx context.Context, docs map[string]*document) (*checke
 		}
 		ns := p.namespace(name, out.Modules.Manifest)
 		if ns == "" || ns != module.Main && spaces[ns] {
-			if d := docs[name]; d != nil {
+			if d := docs[name]; d != nil && d.model() {
 				_, faults := d.tree()
 				ds = append(ds, faults...)
 			}

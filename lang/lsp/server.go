@@ -211,7 +211,9 @@ func (s *Server) answer(ctx context.Context, m *message, h handler) {
 	s.mu.Lock()
 	s.pending[id] = cancel
 	r.enc = s.enc
-	r.doc = s.docs[about.TextDocument.URI]
+	if d := s.docs[about.TextDocument.URI]; d != nil && d.model() {
+		r.doc = d
+	}
 	r.home = s.homes[about.TextDocument.URI]
 	if r.home != nil && r.home.state != nil {
 		r.snap = s.snapshot(r.home)
@@ -259,8 +261,8 @@ func (s *Server) guarded(ctx context.Context, method string, h handler, r *reque
 	s.mu.Lock()
 	if r.home != nil && r.snap == nil {
 		r.snap = s.snapshot(r.home)
-		if d := s.docs[r.doc.uri]; d != nil {
-			r.doc = d // it may have got another name when modules were found
+		if r.doc != nil && s.docs[r.doc.uri] != nil {
+			r.doc = s.docs[r.doc.uri] // it may have got another name when modules were found
 		}
 	}
 	for _, p := range s.sorted() {
@@ -289,6 +291,7 @@ func (s *Server) notified(ctx context.Context, m *message) {
 	case "textDocument/didSave", "workspace/didChangeConfiguration":
 		s.refresh(false)
 	case "workspace/didChangeWatchedFiles":
+		s.resettle(ctx)
 		s.refresh(bytes.Contains(m.Params, []byte(module.LockFile)))
 	case "workspace/didChangeWorkspaceFolders":
 		err = bound(m, func(p foldersParams) error { return s.moved(ctx, p) })

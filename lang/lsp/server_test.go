@@ -338,6 +338,40 @@ func TestTrigger(t *testing.T) {
 	}
 }
 
+// TestOtherDocuments holds that descriptions and plugins count as the editor has them, and that a directory can become a project.
+func TestOtherDocuments(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig()
+	var made atomic.Bool
+	stat := cfg.Stat
+	cfg.Stat = func(name string) (fs.FileInfo, error) {
+		if name == "/p/project.yml" && !made.Load() {
+			return nil, fs.ErrNotExist
+		}
+		return stat(name)
+	}
+	p := newPeer(t, cfg)
+	p.initialize(map[string]any{})
+	p.open("/p/main.cf", "import m\na = m::g()\n")
+	p.await("no faults of a file alone", func() bool { f, ok := p.faults["file:///p/main.cf"]; return ok && len(f.Diagnostics) == 0 })
+	made.Store(true)
+	p.notify("workspace/didChangeWatchedFiles", map[string]any{"changes": []any{map[string]any{"uri": "file:///p/project.yml", "type": 1}}})
+	p.await("a fault in the project", func() bool {
+		f := p.faults["file:///p/main.cf"]
+		return len(f.Diagnostics) == 1 && strings.Contains(f.Diagnostics[0].Message, "m::g")
+	})
+	p.open("/p/libs/m/plugins/__init__.py", "@plugin\ndef g() -> int: ...\n")
+	p.await("no faults with the plugin", func() bool { return len(p.faults["file:///p/main.cf"].Diagnostics) == 0 })
+	p.open("/p/project.yml", "name: p\nmodulepath: nowhere\n")
+	p.await("a fault without the module", func() bool { return len(p.faults["file:///p/main.cf"].Diagnostics) == 1 })
+	if err := p.call("textDocument/foldingRange", at("/p/project.yml", 0, 0), nil); err != nil {
+		t.Error(err)
+	}
+	if got := code(p.call("textDocument/formatting", at("/p/project.yml", 0, 0), nil)); got != codeInvalidParams {
+		t.Errorf("formatting a description is answered with %d", got)
+	}
+}
+
 // TestPlaces holds that modules outside of the module path are found: the checkout of one within the project, whose unsaved
 // texts count, and one in a cache.
 func TestPlaces(t *testing.T) {

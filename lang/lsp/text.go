@@ -3,6 +3,7 @@ package lsp
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -73,6 +74,9 @@ type document struct {
 	file  *syntax.File
 	diags diag.List
 }
+
+// model reports whether the document is the source of a model; others belong to a project as well.
+func (d *document) model() bool { return path.Ext(d.path) == ".cf" || d.path == "" }
 
 // tree is the parsed text.
 func (d *document) tree() (*syntax.File, diag.List) {

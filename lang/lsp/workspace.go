@@ -155,25 +155,46 @@ func (s *Server) opened(ctx context.Context, p didOpenParams) error {
 	d.name = d.uri
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var home *project
 	if file, ok := pathOf(d.uri); ok {
 		d.path = file
-		d.name = file
-		if name, ok := s.builtin(file); ok {
-			// A built-in module that has been shown: what is known about it is known in every project.
-			d.name = name
-		} else if path.Ext(file) == ".cf" {
-			if home = s.home(ctx, file); home != nil {
-				d.name = home.name(file)
-			}
-		}
 	}
-	s.docs[d.uri], s.homes[d.uri] = d, home
+	home := s.settle(ctx, d)
 	if home != nil {
 		s.touch(home)
 		return nil
 	}
 	return s.publishAlone(d)
+}
+
+// settle finds the project of a document and makes the document known under its name in there. The caller holds the mutex.
+func (s *Server) settle(ctx context.Context, d *document) *project {
+	var home *project
+	if d.path != "" {
+		d.name = d.path
+		if name, ok := s.builtin(d.path); ok {
+			// A built-in module that has been shown: what is known about it is known in every project.
+			d.name = name
+		} else if d.model() || slices.Contains([]string{module.ManifestFile, "module.yml", "setup.cfg", "pyproject.toml"}, path.Base(d.path)) || path.Ext(d.path) == ".py" {
+			if home = s.home(ctx, d.path); home != nil {
+				d.name = home.name(d.path)
+			}
+		}
+	}
+	s.docs[d.uri], s.homes[d.uri] = d, home
+	return home
+}
+
+// resettle finds the projects of all documents anew, after files that make a directory a project came or went.
+func (s *Server) resettle(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uri, d := range s.docs {
+		old := s.homes[uri]
+		next := &document{uri: d.uri, path: d.path, version: d.version, text: d.text, name: d.uri}
+		if now := s.settle(ctx, next); now == old {
+			s.docs[uri] = d
+		}
+	}
 }
 
 // builtin is the name of the built-in file that is shown under a path. The caller holds the mutex.
