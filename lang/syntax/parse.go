@@ -35,7 +35,8 @@ type Options struct {
 // not be changed any more.
 //
 // The file is never nil; after errors it holds the statements that could be made out. The first error in the list is the one
-// that the reference implementation reports; later ones are found by taking up reading at the next definition.
+// that the reference implementation reports; later ones are found by taking up reading at the next definition
+// or at a statement that starts its line.
 func Parse(name string, src []byte, opts Options) (*File, diag.List) {
 	p := newParser(name, src)
 	p.maxErrors = cmp.Or(opts.MaxErrors, maxErrors)
@@ -456,8 +457,10 @@ func (p *parser) statements() {
 	}
 }
 
-// resync skips to a keyword that can only start a definition and stands first on its line. It reports whether there is one.
+// resync skips to a keyword that can only start a definition and stands first on its line, or to another statement at the very
+// start of a later line than that of the fault. It reports whether there is one.
 func (p *parser) resync() bool {
+	line := p.file.Line(p.pos())
 	p.nesting, p.prev, p.condition = 0, token{}, false
 	p.blocks = p.blocks[:0]
 	p.args, p.items, p.entries, p.stmts = p.args[:0], p.items[:0], p.entries[:0], p.stmts[:0]
@@ -467,6 +470,10 @@ func (p *parser) resync() bool {
 			return false
 		case tEntity, tImplement, tImplementation, tTypedef, tImport, tIndex:
 			if p.tok.start > p.begin && p.firstOnLine(p.tok.start) {
+				return true
+			}
+		case tID, tCID, tFor, tIf:
+			if off := p.tok.start; off > p.begin && off > 0 && p.src[off-1] == '\n' && p.file.Line(p.pos()) > line {
 				return true
 			}
 		}
