@@ -88,8 +88,10 @@ type machine struct {
 	steps    int64
 	freezes  int64
 
-	runq  fifo[task]
-	waitq *waitQueue
+	// failed is the task that came upon a fault last.
+	failed task
+	runq   fifo[task]
+	waitq  *waitQueue
 	// idle are the variables that nobody waited for when their turn came.
 	idle   []*variable
 	parked int
@@ -165,29 +167,35 @@ func (t *task) where() *check.Loc {
 	return t.x.Where()
 }
 
-func (m *machine) perform(t task) *check.Fault {
-	switch t.kind {
+// perform does what an entry of the queue says, which may be overwritten meanwhile. With a fault m.failed says what it was.
+func (m *machine) perform(next *task) *check.Fault {
+	kind, arg, u, inst, x := next.kind, next.arg, next.u, next.inst, next.x
+	var f *check.Fault
+	switch kind {
 	case runUnit:
-		return m.exec(t.u)
+		f = m.exec(u)
 	case runConstant:
-		c, _ := t.x.(*check.Construct)
-		return m.assignConstant(t.inst, &c.Indirect[t.arg], c.Where())
+		c, _ := x.(*check.Construct)
+		f = m.assignConstant(inst, &c.Indirect[arg], c.Where())
 	case runRead:
-		e, _ := t.x.(*check.AttrRef)
-		v, f := attributeOf(t.inst, e.Name, &e.Cache)
-		if f == nil {
-			f = m.connect(t.u, int32(e.Slot), v, e.Where())
+		e, _ := x.(*check.AttrRef)
+		v, cause := attributeOf(inst, e.Name, &e.Cache)
+		if cause == nil {
+			cause = m.connect(u, int32(e.Slot), v, e.Where())
 		}
-		if f != nil {
-			return f.Force(e.Where())
+		if cause != nil {
+			f = cause.Force(e.Where())
 		}
-		return nil
+	case runImplements:
+		im := inst.typ.Subs[arg]
+		if f = m.implement(inst, im); f != nil {
+			f.By(&im.At, false)
+		}
 	}
-	im := t.inst.typ.Subs[t.arg]
-	if f := m.implement(t.inst, im); f != nil {
-		return f.By(&im.At, false)
+	if f != nil {
+		m.failed = task{kind, arg, u, inst, x}
 	}
-	return nil
+	return f
 }
 
 // checkEvery is how many units run between two looks at the context.
@@ -207,17 +215,18 @@ func (m *machine) run(ctx context.Context) ([]*check.Fault, error) {
 					return nil, err
 				}
 			}
-			t := m.runq.pop()
+			next := m.runq.pop()
 			if m.steps > limit && len(m.faults.list) > 0 {
 				return m.faults.report(), nil
 			}
 			if m.steps > limit {
+				t := *next
 				m.fail(check.New("CompilerException", t.where(),
 					"Could not complete model, the limit of %d steps is reached: does it keep on making new instances?", m.maxSteps), t)
 				return m.faults.report(), nil
 			}
-			if f := m.perform(t); f != nil {
-				m.fail(f, t)
+			if f := m.perform(next); f != nil {
+				m.fail(f, m.failed)
 				limit = min(m.maxSteps, m.faults.from+maxAfterFault)
 			}
 		}

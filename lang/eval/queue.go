@@ -2,7 +2,8 @@ package eval
 
 import "github.com/intendant/intendant/lang/check"
 
-// fifo is a first-in first-out queue. It grows by whole blocks, so that what is in it is never moved.
+// fifo is a first-in first-out queue. It grows by whole blocks, so that what is in it is never moved. What has been taken out stays
+// in its block until that is used again: clearing each place took longer than all else that the queue does.
 type fifo[T any] struct {
 	first, last *block[T]
 	head, tail  int // of the first block, of the last block
@@ -18,7 +19,10 @@ type block[T any] struct {
 	next  *block[T]
 }
 
-func (q *fifo[T]) push(x T) {
+func (q *fifo[T]) push(x T) { *q.place() = x }
+
+// place makes a place at the end, which may hold an entry of the past.
+func (q *fifo[T]) place() *T {
 	if q.last == nil || q.tail == blockSize {
 		b := q.spare
 		if b != nil {
@@ -33,17 +37,16 @@ func (q *fifo[T]) push(x T) {
 		}
 		q.last, q.tail = b, 0
 	}
-	q.last.items[q.tail] = x
 	q.tail++
 	q.count++
+	return &q.last.items[q.tail-1]
 }
 
 func (q *fifo[T]) len() int { return q.count }
 
-func (q *fifo[T]) pop() T {
-	var zero T
-	x := q.first.items[q.head]
-	q.first.items[q.head] = zero
+// pop takes the first entry out, which stays readable until the next push.
+func (q *fifo[T]) pop() *T {
+	x := &q.first.items[q.head]
 	q.head++
 	q.count--
 	switch {
@@ -85,11 +88,11 @@ func (q *waitQueue) push(v *variable) {
 func (q *waitQueue) pop() *variable {
 	q.count--
 	if q.free.len() > 0 {
-		return q.free.pop()
+		return *q.free.pop()
 	}
 	for i := range q.ranked {
 		if q.ranked[i].len() > 0 {
-			return q.ranked[i].pop()
+			return *q.ranked[i].pop()
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ func TestFifo(t *testing.T) {
 				next++
 			}
 			for range rapid.IntRange(0, len(want)).Draw(t, "pops") {
-				if got := q.pop(); got != want[0] {
+				if got := *q.pop(); got != want[0] {
 					t.Fatalf("popped %d, want %d", got, want[0])
 				}
 				want = want[1:]
