@@ -232,6 +232,12 @@ type loaded struct {
 	Handlers   [][2]string `json:"handlers"`
 	Managers   int         `json:"managers"`
 	Finalizers int         `json:"finalizers"`
+	// Besides are the modules that only Python code imports.
+	Besides []struct {
+		Name     string   `json:"name"`
+		Dir      string   `json:"dir"`
+		Requires []string `json:"requires"`
+	} `json:"besides"`
 }
 
 // request says which modules there are and where.

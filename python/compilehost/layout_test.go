@@ -119,6 +119,56 @@ class H(CRUDHandler):
 	}
 }
 
+// A module that only Python code imports is shipped to whoever needs the others. Nothing is left next to the sources.
+func TestShippingBesides(t *testing.T) {
+	t.Parallel()
+	site, dir := t.TempDir(), t.TempDir()
+	pkg := filepath.Join(site, "inmanta_plugins", "helper")
+	if err := os.MkdirAll(pkg, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"__init__.py": "def name():\n    return 'n'\n", "more.py": "x = 1\n"} {
+		if err := os.WriteFile(filepath.Join(pkg, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := compileIn(t, dir, `
+-- main.cf --
+import one
+one::E(name=one::sub::name())
+import one::sub
+-- libs/one/model/_init.cf --
+entity E extends std::Resource:
+    string name
+end
+implement E using std::none
+-- libs/one/model/sub.cf --
+-- libs/one/plugins/__init__.py --
+from inmanta.resources import Resource, resource
+@resource("one::E", agent="name", id_attribute="name")
+class E(Resource):
+    fields = ("name",)
+-- libs/one/plugins/sub.py --
+import inmanta_plugins.helper
+from inmanta.plugins import plugin
+@plugin
+def name() -> "string":
+    return inmanta_plugins.helper.name()
+`, func(c *compilehost.Config, _ *lang.Options) { c.Sites = []string{site} }).succeed(t)
+	if len(o.State.Code) != 2 {
+		t.Fatalf("%+v", o.State.Code)
+	}
+	for _, c := range o.State.Code {
+		if strings.Join(c.Types, " ") != "one::E" || len(c.Files) != 2 || c.Validate() != nil {
+			t.Errorf("%+v", c)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "libs", "one", "plugins", "__pycache__", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("bytecode in the project: %v %v", left, err)
+	}
+}
+
 // A module std of the project brings its own plugins, and those of the compiler are gone.
 func TestOwnStd(t *testing.T) {
 	t.Parallel()

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang"
+	"github.com/intendant/intendant/lang/module"
 	"github.com/intendant/intendant/lang/value"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/python"
@@ -64,6 +66,19 @@ func (h *Host) extension(mods []*code, got *loaded) (lang.Extension, diag.List, 
 	for _, list := range [][][2]string{got.References, got.Mutators, got.Handlers} {
 		for _, x := range list {
 			define(x[0], x[1])
+		}
+	}
+	for _, b := range got.Besides {
+		c := &code{m: &module.Module{
+			Name: b.Name, Layout: module.LayoutV2, Metadata: module.Metadata{Name: b.Name, Requires: b.Requires}, Root: os.DirFS(b.Dir), Dir: b.Dir, Plugins: ".",
+		}}
+		if err := c.find(".", "inmanta_plugins."+b.Name); err != nil {
+			return ext, nil, fmt.Errorf("looking for the Python code of module %s: %w", b.Name, err)
+		}
+		mods = append(mods, c)
+		// Who needs a module that imports this one needs this one as well; which that is only Python knows.
+		for _, m := range mods {
+			types[b.Name] = append(types[b.Name], types[m.m.Name]...)
 		}
 	}
 	var err error

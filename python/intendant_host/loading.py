@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import inspect
 import os
@@ -20,15 +21,23 @@ from intendant_host.bridge import PACKAGE, Host, host
 from intendant_host.faults import describe
 
 
+class SourceLoader(importlib.machinery.SourceFileLoader):
+    """Loads a file and keeps no bytecode of it."""
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
+        """Writes nothing."""
+
+
 class ModuleFinder(importlib.abc.MetaPathFinder):
     """Finds the Python code of modules in the directories that the compiler names.
 
     An installed module is found by Python itself; the finder comes first, so that what the compiler reads and what Python imports
-    is the same.
+    is the same. Nothing is written next to the sources of a project: only what is installed keeps its bytecode.
     """
 
-    def __init__(self, dirs: dict[str, str]) -> None:
+    def __init__(self, dirs: dict[str, str], own: set[str]) -> None:
         self.dirs = dirs
+        self.own = own  # the modules that are sources of the project
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None
@@ -41,9 +50,16 @@ class ModuleFinder(importlib.abc.MetaPathFinder):
             spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
             spec.submodule_search_locations = [os.path.join(p, PACKAGE) for p in sys.path if os.path.isdir(os.path.join(p, PACKAGE))]
             return spec
-        if len(parts) != 2 or parts[1] not in self.dirs:
+        if parts[1] not in self.dirs:
             return None
-        top = self.dirs[parts[1]]
+        top = os.path.join(self.dirs[parts[1]], *parts[2:])
+        if parts[1] in self.own:
+            for file, locations in ((os.path.join(top, "__init__.py"), [top]), (top + ".py", None)):
+                if os.path.isfile(file):
+                    loader = SourceLoader(fullname, file)
+                    return importlib.util.spec_from_file_location(fullname, file, loader=loader, submodule_search_locations=locations)
+        if len(parts) != 2:
+            return None
         init = os.path.join(top, "__init__.py")
         if not os.path.isfile(init):
             init = os.path.join(top, "__init__.pyc")
@@ -84,7 +100,7 @@ def load(args: dict[str, Any]) -> dict[str, Any]:
     if args.get("std"):
         # Modules may import functions of std although that one is not written in Python here.
         dirs.setdefault("std", os.path.join(os.path.dirname(os.path.abspath(__file__)), "std"))
-    sys.meta_path.insert(0, ModuleFinder(dirs))
+    sys.meta_path.insert(0, ModuleFinder(dirs, {m["name"] for m in args["modules"] if m["layout"] != "v2"}))
     importlib.invalidate_caches()
     faults = []
     with warnings.catch_warnings(record=True) as caught:
@@ -120,8 +136,24 @@ def load(args: dict[str, Any]) -> dict[str, Any]:
         "managers": len(export.Exporter.get_dependency_managers()),
         "exports": sorted(export.Exporter.get_export_functions()),
         "finalizers": len(compiler.Finalizers.get_functions()),
-        "imported": sorted({n.split(".")[1] for n in sys.modules if n.startswith(PACKAGE + ".")}),
+        "besides": _besides({m["name"] for m in args["modules"]} | ({"std"} if args.get("std") else set())),
     }
+
+
+def _besides(known: set[str]) -> list[dict[str, Any]]:
+    """The modules that only Python code imports: agents need them all the same."""
+    out = []
+    for full, found in sorted(sys.modules.items()):
+        parts = full.split(".")
+        if parts[0] != PACKAGE or len(parts) != 2 or parts[1] in known or not getattr(found, "__path__", None):
+            continue
+        try:
+            requires = importlib.metadata.requires("inmanta-module-" + parts[1].replace("_", "-")) or []
+        except importlib.metadata.PackageNotFoundError:
+            requires = []
+        requires = [r for r in requires if "extra ==" not in r]
+        out.append({"name": parts[1], "dir": next(iter(found.__path__)), "requires": requires})
+    return out
 
 
 def _handlers() -> list[list[str]]:

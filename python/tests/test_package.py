@@ -185,8 +185,7 @@ class Resources(unittest.TestCase):
 
     def test_ids(self) -> None:
         i = resources.Id.parse_id("a::b::C-d[agent,key=va=l,ue],v=12")
-        parts = (i.entity_type, i.agent_name, i.attribute, i.attribute_value, i.version)
-        self.assertEqual(parts, ("a::b::C-d", "agent", "key", "va=l,ue", 12))
+        self.assertEqual(list(i.to_dict().values()), ["a::b::C-d", "agent", "key", "va=l,ue", 12])
         self.assertEqual(str(i), "a::b::C-d[agent,key=va=l,ue],v=12")
         self.assertEqual((i.resource_str(), i.get_inmanta_module()), ("a::b::C-d[agent,key=va=l,ue]", "a"))
         self.assertEqual(i.copy(version=0), resources.Id.parse_id(i.resource_str()))
