@@ -23,7 +23,7 @@ const (
 )
 
 // maxRounds bounds how often the imports of what was fetched ask for more.
-const maxRounds = 50
+const maxRounds = 1000
 
 // work is one request in progress.
 type work struct {
@@ -311,7 +311,7 @@ func (w *work) missing(ctx context.Context) ([]string, error) {
 	}
 	defer opened.Close()
 	names, ds, err := module.Missing(ctx, w.req.Project, module.Options{
-		Main: w.req.Main, Builtin: w.i.config.Builtin, Sites: opened.Sites, Fetched: opened.Fetched, Budget: w.i.config.Budget,
+		Main: w.req.Main, Builtin: w.i.config.Builtin, Sites: opened.Sites, Fetched: opened.Fetched, Budget: w.i.config.Budget, Cache: &w.shelf.parsed,
 	}, w.required()...)
 	if err != nil {
 		return nil, fmt.Errorf("following imports: %w; a committed %s spares this", err, module.LockFile)

@@ -54,7 +54,7 @@ type catalogue interface {
 	// candidates lists the versions of a module, the preferred first. It fails with [model.ErrNotFound] when there is no such
 	// module, which names where it was looked for.
 	candidates(ctx context.Context, name string, demands []demand) ([]candidate, error)
-	// describe fetches a candidate and reads what it says about itself.
+	// describe fetches a candidate and reads what it says about itself. It is asked again and again for the same.
 	describe(ctx context.Context, name string, c candidate) (choice, error)
 }
 
@@ -103,12 +103,10 @@ type solver struct {
 	// first is the first conflict, which is the one that people want to know: it is about the newest versions.
 	first error
 	tries int
-	// described are the candidates that were looked at.
-	described map[string]choice
 }
 
 func solve(ctx context.Context, cat catalogue, markers func() module.MarkerEnv, roots []demand) (map[string]choice, error) {
-	s := &solver{catalogue: cat, markers: markers, described: map[string]choice{}}
+	s := &solver{catalogue: cat, markers: markers}
 	chosen, err := s.solve(ctx, roots, map[string]choice{})
 	if errors.Is(err, errNoWay) {
 		return nil, s.first
@@ -161,14 +159,9 @@ func (s *solver) try(ctx context.Context, name string, c candidate, demands []de
 	if s.tries++; s.tries > maxTries {
 		return nil, errors.Join(fmt.Errorf("looked at %d versions of modules without an end: bound the versions in project.yml more tightly: %w", maxTries, model.ErrInvalid), s.first)
 	}
-	key := name + " " + c.version.Text() + " " + c.commit + c.source + c.path
-	what, ok := s.described[key]
-	if !ok {
-		var err error
-		if what, err = s.catalogue.describe(ctx, name, c); err != nil {
-			return nil, err
-		}
-		s.described[key] = what
+	what, err := s.catalogue.describe(ctx, name, c)
+	if err != nil {
+		return nil, err
 	}
 	if !what.any && (what.version.Text() == "" || !fits(what.candidate, only(demands, name))) { // one whose version shows only now
 		return nil, s.fail(conflict(name, only(demands, name), []candidate{what.candidate}))

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang/module"
@@ -32,7 +33,34 @@ type shelf struct {
 	env       module.MarkerEnv
 	// descriptions are those of the checkouts; nil before they are read.
 	descriptions map[string]module.Description
+	// choices are the candidates that were looked at.
+	choices map[string]choice
+	// parsed are the models that were read: most are read again when more modules are there.
+	parsed parsed
 }
+
+// parsed keeps parsed files for one request. It implements [module.Cache].
+type parsed struct {
+	mu      sync.Mutex
+	entries map[module.CacheKey]module.CacheEntry
+}
+
+// Get returns what was put under a key.
+func (p *parsed) Get(key module.CacheKey) (module.CacheEntry, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e, ok := p.entries[key]
+	return e, ok
+}
+
+// Put keeps an entry.
+func (p *parsed) Put(key module.CacheKey, entry module.CacheEntry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.entries[key] = entry
+}
+
+var _ module.Cache = (*parsed)(nil)
 
 // listing is what a repository has.
 type listing struct {
@@ -43,7 +71,8 @@ type listing struct {
 }
 
 func (i *Installer) newShelf(req Request, a *ask) *shelf {
-	return &shelf{i: i, req: req, ask: a, checkouts: module.Checkouts(req.Project, a.manifest), out: io.Discard, listings: map[string]listing{}}
+	return &shelf{i: i, req: req, ask: a, checkouts: module.Checkouts(req.Project, a.manifest), out: io.Discard, listings: map[string]listing{},
+		choices: map[string]choice{}, parsed: parsed{entries: map[module.CacheKey]module.CacheEntry{}}}
 }
 
 // markers are the variables of the Python that packages are for. Without one the newest that is supported is assumed.
@@ -215,6 +244,19 @@ func (s *shelf) versions(l listing) []candidate {
 
 // describe implements catalogue.
 func (s *shelf) describe(ctx context.Context, name string, c candidate) (choice, error) {
+	key := name + " " + c.ref + " " + c.commit + " " + c.digest + " " + c.source + c.path
+	if x, ok := s.choices[key]; ok {
+		return x, nil
+	}
+	x, err := s.read(ctx, name, c)
+	if err == nil {
+		s.choices[key] = x
+	}
+	return x, err
+}
+
+// read fetches a candidate and reads what it says about itself.
+func (s *shelf) read(ctx context.Context, name string, c candidate) (choice, error) {
 	switch c.source {
 	case module.SourceIndex:
 		return choice{candidate: c, Description: module.Description{Layout: module.LayoutV2}}, nil
