@@ -27,6 +27,8 @@ func chosen(p project, our, their answer, d *difference) string {
 		return "8 work without end"
 	case their.outcome == "timeout":
 		return "8 work without end"
+	case want.codes != nil && want.codes[0] == "builtins.KeyError" && strings.Contains(want.message, "IsDefinedGradual"):
+		return "27 internal error of is defined"
 	case foreign && our.outcome == "error":
 		return "2-7 errors of the host language: " + want.codes[0]
 	case d.point == pointOrder && strings.Count(p["project.yml"], " before ") > 1:
