@@ -460,7 +460,9 @@ func (x *exporter) finish() {
 		st.Files = append(st.Files, model.File{Hash: hash, Content: content})
 	}
 	slices.SortFunc(st.Files, func(a, b model.File) int { return cmp.Compare(a.Hash, b.Hash) })
-	st.Code = x.c.ext.Code
+	if st.Code = x.c.ext.Code; len(st.Code) > 0 {
+		st.Pip = packages(x.c.loaded)
+	}
 	st.Digest = model.StateDigest(st.Intents)
 	x.c.res.Stats.Resources = len(st.Intents)
 }

@@ -60,6 +60,7 @@ func bodies() map[string]wire.Body {
 			ID: taskID, Agent: "web1", Epoch: 8, Kind: model.TaskDryRun, Intent: intent(), Version: 3, Reason: "a push",
 			Trace: "0123456789abcdef0123456789abcdef", Timeout: 60000, DryRun: &dryRun,
 			Requires: map[model.ResourceID]model.Status{"std::Directory[web1,path=/etc]": model.StatusDeployed}, Reload: true,
+			Code: "da39a3ee5e6b4b0d3255bfef95601890afd80709",
 		}}},
 		"cancel": &wire.Cancel{Tasks: []model.TaskID{taskID, otherID}},
 		"log": &wire.Log{Task: taskID, Resource: file, Lines: []wire.LogLine{
@@ -215,7 +216,7 @@ func TestConversionsKeepEverything(t *testing.T) {
 	task := model.Task{
 		ID: taskID, Environment: env, Agent: "web1", Kind: model.TaskDeploy, Intent: intent().Model(), Version: 3, Reason: "r",
 		Trace: "t", Deadline: when.Add(time.Minute), DryRun: dryRun,
-		Requires: map[model.ResourceID]model.Status{"a::B[c,d=e]": model.StatusFailed}, Reload: true,
+		Requires: map[model.ResourceID]model.Status{"a::B[c,d=e]": model.StatusFailed}, Reload: true, Code: "c0de",
 	}
 	if diff := cmp.Diff(task, wire.FromTask(task, 1, when).Model(env, when)); diff != "" {
 		t.Errorf("task differs:\n%s", diff)

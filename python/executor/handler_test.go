@@ -379,6 +379,8 @@ class ScanHandler(DiscoveryHandler[Scan, Found]):
         env = self._agent.environment
         answer = self.run_sync(lambda: self.get_client().get_param(tid=env, id="n/m", resource_id="x"))
         assert answer.code == 503 and answer.result["message"] == "ask again", (answer.code, answer.result)
+        changed = SyncClient("agent").resource_did_dependency_change(env, discovery_resource.id.resource_version_str())
+        assert changed.result == {"data": True}, changed.result
         answer = SyncClient("agent").environment_get(env)
         assert answer.result["data"]["name"] == "prod"
         try:
@@ -388,7 +390,7 @@ class ScanHandler(DiscoveryHandler[Scan, Found]):
         return {"m::Disk[host,name=sda]": Found(size=3)}
 `}})
 	task := b.NewTask(model.TaskDeploy, sdktest.NewIntent(t, "m::Scan[host,name=all]", map[string]any{"name": "all", "send_event": true}))
-	task.Code = b.code
+	task.Code, task.Reload = b.code, true
 	want(t, b.Run(t, task), model.OutcomeDeployed, "the API has no method no_such_method")
 	mu.Lock()
 	defer mu.Unlock()

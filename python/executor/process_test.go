@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -324,6 +325,14 @@ func TestRepairWithoutTheServer(t *testing.T) {
 	want(t, s.Run(t, task), model.OutcomeDeployed)
 	s.Release(1, intent)
 	await(t, "the desired state to be kept", func() bool { return len(agent.Process.Code()) == 1 })
+	// Changed code alone is news for the agent.
+	other := codeOf(t, s, nil, module{name: "keep", files: map[string]string{"": fileModule + "# changed\n"}, types: []string{"keep::Text"}})
+	s.SetCode(map[model.AgentName]string{agentName: other})
+	s.Release(2, intent)
+	await(t, "the changed code to be known", func() bool { return slices.Contains(agent.Process.Code(), other) })
+	s.SetCode(map[model.AgentName]string{agentName: code})
+	s.Release(3, intent)
+	await(t, "the code to be what it was", func() bool { return slices.Contains(agent.Process.Code(), code) })
 	agent.Stop()
 	// The cache of contents is emptied: what the executor keeps is its own.
 	if err := os.RemoveAll(filepath.Join(state, "files")); err != nil {
