@@ -377,3 +377,77 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 }
+
+func TestPreferredComesFirst(t *testing.T) {
+	t.Parallel()
+	r := sdk.NewRegistry()
+	own, shipped, other := nothing{}, nothing{}, nothing{}
+	if err := r.Execute("test::A", &own); err != nil {
+		t.Fatal(err)
+	}
+	task := func(typ string) model.Task {
+		return model.Task{Intent: model.Intent{Resource: model.ResourceID(typ + "[a,b=c]")}}
+	}
+	notFound := fmt.Errorf("not mine: %w", model.ErrNotFound)
+	r.Prefer(func(_ context.Context, t model.Task) (sdk.Executor, error) {
+		if t.Code == "" {
+			return nil, notFound
+		}
+		if t.Code == "broken" {
+			return nil, errors.New("the code can not be had")
+		}
+		return &shipped, nil
+	})
+	r.Fallback(func(_ context.Context, t model.Task) (sdk.Executor, error) {
+		if t.Intent.Resource.Parts().Type != "test::B" {
+			return nil, notFound
+		}
+		return &other, nil
+	})
+	with := task("test::A")
+	with.Code = "some"
+	broken := task("test::A")
+	broken.Code = "broken"
+	for name, tc := range map[string]struct {
+		task model.Task
+		want sdk.Executor
+	}{"own": {task("test::A"), &own}, "shipped": {with, &shipped}, "fallback": {task("test::B"), &other}} {
+		if got, err := r.Find(t.Context(), tc.task); err != nil || got != tc.want {
+			t.Errorf("%s: Find = %p, %v; want %p", name, got, err, tc.want)
+		}
+	}
+	for name, task := range map[string]model.Task{"nobody": task("test::C"), "broken": broken} {
+		_, err := r.Find(t.Context(), task)
+		if i, ok := errors.AsType[*sdk.Instruction](err); !ok || i.Outcome != model.OutcomeUnavailable {
+			t.Errorf("%s: Find = %v, want an instruction of outcome unavailable", name, err)
+		}
+	}
+}
+
+// nothing is an executor that is told from others by its address.
+type nothing struct{ _ byte }
+
+// Execute implements [sdk.Executor].
+func (*nothing) Execute(*sdk.Context, *sdk.Resource) error { return nil }
+
+func TestHide(t *testing.T) {
+	t.Parallel()
+	c := sdk.NewContext(t.Context(), sdk.ContextConfig{})
+	c.Hide("password", "s3cr3t!", "ab")
+	c.AddChange("password", "old", "s3cr3t!")
+	c.AddChange("name", "x", "ab")
+	c.Infof("the password is s3cr3t!, the name ab")
+	c.SetOutcome(model.OutcomeFailed)
+	r := c.Result(nil, time.Now(), time.Now())
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "s3cr3t!") || strings.Contains(string(text), `"old"`) {
+		t.Errorf("the secret is reported: %s", text)
+	}
+	// Short texts are everywhere: hiding them would hide everything.
+	if string(r.Changes["name"].Desired) != `"ab"` || r.Code != sdk.CodeHandlerError {
+		t.Errorf("the change of the name is %s, the code %q", r.Changes["name"].Desired, r.Code)
+	}
+}
