@@ -187,7 +187,7 @@ func (g *graph) around(steps int, chosen func(*graphNode) bool) *graph {
 		}
 		rim = next
 	}
-	out := &graph{title: g.title}
+	out := &graph{title: g.title, instances: g.instances}
 	place := make([]int, len(g.nodes))
 	for i, n := range g.nodes {
 		if keep[i] {
@@ -236,6 +236,9 @@ func (g *graph) picture() *draw.Graph {
 		if space == module.Main {
 			d.Above = ""
 		}
+		if g.instances {
+			d.Group = n.entity.FullName()
+		}
 		out.Nodes = append(out.Nodes, d)
 	}
 	for _, e := range g.edges {
@@ -253,9 +256,10 @@ func (g *graph) picture() *draw.Graph {
 
 // graph is what is drawn. Edges refer to nodes by their place.
 type graph struct {
-	title string
-	nodes []graphNode
-	edges []graphEdge
+	title     string
+	instances bool // in place of entities
+	nodes     []graphNode
+	edges     []graphEdge
 }
 
 // graphNode is a box: a title and lines of text.
@@ -384,7 +388,7 @@ func relationEnd(a *check.Attribute) string {
 
 // instanceGraph is the graph of the instances, without those that the built-in modules make unless all are wanted.
 func instanceGraph(m *eval.Model, all bool) *graph {
-	g := &graph{title: "instances"}
+	g := &graph{title: "instances", instances: true}
 	place := map[value.Instance]int{}
 	for _, i := range m.Instances {
 		if all || !builtIn(i.At()) {

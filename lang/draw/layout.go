@@ -240,6 +240,34 @@ func (p *picture) improve(columns [][]int) {
 	for k := range columns {
 		copy(columns[k], best[k])
 	}
+	number()
+	if len(p.boxes) <= maxExchange {
+		p.exchange(columns, at, fewest)
+	}
+}
+
+// maxExchange is up to how many boxes neighbours are exchanged one by one, which takes time.
+const maxExchange = 500
+
+// exchange swaps neighbours in columns as long as that takes crossings away.
+func (p *picture) exchange(columns [][]int, at []float64, fewest int) {
+	for better := true; better && fewest > 0; {
+		better = false
+		for _, c := range columns {
+			for k := 1; k < len(c); k++ {
+				swap := func() {
+					c[k-1], c[k] = c[k], c[k-1]
+					at[c[k-1]], at[c[k]] = float64(k-1), float64(k)
+				}
+				swap()
+				if n := p.crossings(columns, at); n < fewest {
+					fewest, better = n, true
+				} else {
+					swap()
+				}
+			}
+		}
+	}
 }
 
 func clone(columns [][]int) [][]int {

@@ -3,7 +3,6 @@ package draw
 import (
 	"bufio"
 	"fmt"
-	"hash/fnv"
 	"html"
 	"io"
 	"strconv"
@@ -45,7 +44,12 @@ text { font: 13px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", 
 func SVG(w io.Writer, g *Graph) error {
 	p := lay(g)
 	b := bufio.NewWriter(w)
-	d := &drawing{picture: p, w: b}
+	d := &drawing{picture: p, w: b, colours: map[string]int{}}
+	for _, n := range g.Nodes { // neighbouring groups get different colours
+		if _, ok := d.colours[n.Group]; !ok {
+			d.colours[n.Group] = len(d.colours) % groups
+		}
+	}
 	d.draw()
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("writing the drawing: %w", err)
@@ -56,7 +60,8 @@ func SVG(w io.Writer, g *Graph) error {
 // drawing writes a picture. Failures of w are kept by it.
 type drawing struct {
 	*picture
-	w *bufio.Writer
+	w       *bufio.Writer
+	colours map[string]int // of groups
 }
 
 func (d *drawing) printf(format string, args ...any) { _, _ = fmt.Fprintf(d.w, format, args...) }
@@ -128,13 +133,11 @@ func (d *drawing) draw() {
 
 func (d *drawing) box(b *box) {
 	n := &d.g.Nodes[b.node]
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(n.Group))
 	head := titleHeight
 	if n.Above != "" {
 		head += aboveHeight
 	}
-	d.printf(`<g class="g%d"><title>%s</title>`, h.Sum32()%groups, tooltip(n.Tip))
+	d.printf(`<g class="g%d"><title>%s</title>`, d.colours[n.Group], tooltip(n.Tip))
 	d.printf(`<rect class="box" x="%s" y="%s" width="%s" height="%s" rx="6"/>`, number(b.x), number(b.y), number(b.w), number(b.h))
 	// The band under the title has round corners at the top alone, unless it fills the box.
 	if len(n.Lines) == 0 {
