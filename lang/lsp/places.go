@@ -3,6 +3,8 @@ package lsp
 import (
 	"io/fs"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/intendant/intendant/lang/module"
@@ -131,4 +133,75 @@ func (p *project) installed(name string) bool {
 		}
 	}
 	return false
+}
+
+// maxNeighbours bounds the modules beside one that is opened alone.
+const maxNeighbours = 200
+
+var importLine = regexp.MustCompile(`(?m)^[ \t]*import[ \t]+(\w+)`)
+
+// neighbours are the checkouts beside that of a module which it imports, and those that they import: who works on a module
+// usually has those that it needs in the same directory.
+func (s *Server) neighbours(p *project) (sites []module.Site, fetched []module.Place) {
+	seen := map[string]bool{p.module: true, module.Std: true}
+	for queue := []fs.FS{p.tree}; len(queue) > 0 && len(seen) < maxNeighbours; queue = queue[1:] {
+		for _, name := range importsOf(queue[0]) {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			for _, base := range []string{name, "inmanta-module-" + strings.ReplaceAll(name, "_", "-")} {
+				dir := path.Join(path.Dir(p.root), base)
+				v1, v2 := s.exists(path.Join(dir, "module.yml")), s.exists(path.Join(dir, "inmanta_plugins", name))
+				if !v1 && !v2 {
+					continue
+				}
+				tree, err := s.cfg.Open(dir)
+				if err != nil {
+					s.log.Warn("a module can not be opened", "directory", dir, "error", err)
+					continue
+				}
+				if v2 {
+					sites = append(sites, module.Site{Name: dir, FS: tree, Disk: dir})
+				} else {
+					fetched = append(fetched, module.Place{Name: name, Dir: dir, FS: tree, Disk: dir})
+				}
+				queue = append(queue, tree)
+				break
+			}
+		}
+	}
+	return sites, fetched
+}
+
+// importsOf are the modules that the models of a module import, each once.
+func importsOf(tree fs.FS) []string {
+	var out []string
+	files := 0
+	_ = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || files > maxPluginFiles:
+			return nil //nolint:nilerr // what can not be read imports nothing
+		case d.IsDir() && name != "." && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case path.Ext(name) != ".cf" || !d.Type().IsRegular():
+			return nil
+		}
+		files++
+		info, err := d.Info()
+		if err != nil || info.Size() > maxSourceFile {
+			return nil //nolint:nilerr // see above
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		for _, m := range importLine.FindAllSubmatch(text, -1) {
+			if !slices.Contains(out, string(m[1])) {
+				out = append(out, string(m[1]))
+			}
+		}
+		return nil
+	})
+	return out
 }

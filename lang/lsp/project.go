@@ -383,7 +383,7 @@ func (s *snapshot) fixed(f *xref.File) string {
 	case strings.HasPrefix(name, "{"):
 		return "which is part of the program"
 	case s.project.installed(name):
-		return "which belongs to an installed module"
+		return "which belongs to a module outside of the project"
 	}
 	if p := s.project.path(name); p == "" || !strings.HasPrefix(p, s.project.root+"/") {
 		return "which lies outside of the project"

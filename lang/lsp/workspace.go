@@ -145,7 +145,7 @@ func (s *Server) refresh(modules bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.projects {
-		p.stale = p.stale || modules
+		p.stale = p.stale || modules || p.kind != wholeProject // what a module imports decides where it is looked for
 		s.touch(p)
 	}
 }
@@ -377,10 +377,19 @@ func (s *Server) place(p *project) diag.List {
 	stale := p.stale
 	p.stale = false
 	s.mu.Unlock()
-	if !stale || s.cfg.Modules == nil {
+	if !stale {
 		return p.lost
 	}
-	sites, fetched, err := s.cfg.Modules(p.root)
+	var sites []module.Site
+	var fetched []module.Place
+	var err error
+	if s.cfg.Modules != nil {
+		sites, fetched, err = s.cfg.Modules(p.root)
+	}
+	if p.kind != wholeProject {
+		beside, fetchable := s.neighbours(p)
+		sites, fetched = append(beside, sites...), append(fetchable, fetched...)
+	}
 	p.lost = nil
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
