@@ -334,6 +334,8 @@ func mentions(x Expr, name string) bool {
 		switch n := n.(type) {
 		case *VarRef:
 			found = found || n.Name.Text == name
+		case *Regex: // matches the value
+			found = found || name == "self"
 		case *IsDefined:
 			return false
 		case *ListComp:
