@@ -2,6 +2,7 @@ package lang_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/intendant/intendant/lang"
@@ -10,8 +11,19 @@ import (
 
 // FuzzCompile holds that no text makes the compiler break, and that the same text always gives the same result.
 func FuzzCompile(f *testing.F) {
-	for _, c := range readChunks(f, "testdata/tricky.txt") {
-		f.Add(string(c.files["main.cf"].Data))
+	const longest = 64 << 10 // cases about sizes are no seeds
+	for _, glob := range []string{"testdata/*.txt", "testdata/spec/*.txt"} {
+		files, err := filepath.Glob(glob)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range files {
+			for _, c := range readChunks(f, file) {
+				if main := c.files["main.cf"].Data; len(main) < longest {
+					f.Add(string(main))
+				}
+			}
+		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		opts := lang.Options{MaxSteps: 20_000}
