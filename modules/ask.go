@@ -43,7 +43,7 @@ func (i *Installer) readAsk(req Request) (*ask, []string, error) {
 	for _, text := range man.Requires {
 		r, err := module.ParseRequirement(text)
 		if err == nil {
-			if name := module.ModuleOf(r.Name); name != "" {
+			if name := module.NameOf(r.Name); name != "" {
 				r.Name = name
 			}
 			err = module.CheckModuleName(r.Name)
@@ -62,7 +62,7 @@ func (i *Installer) readAsk(req Request) (*ask, []string, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("requirements.txt: %w: %w", err, model.ErrInvalid)
 		}
-		name := module.ModuleOf(r.Name)
+		name := module.NameOf(r.Name)
 		if name == "" {
 			a.packages = append(a.packages, text)
 			continue

@@ -198,7 +198,7 @@ func (w *work) choose(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := w.python(ctx); err != nil {
+		if err := w.python(); err != nil {
 			return err
 		}
 		before := len(w.imported)
@@ -383,7 +383,7 @@ func (w *work) finish() {
 	if w.env != nil {
 		lock.Python = lockPackages(*w.env, w.reqs)
 		for _, p := range w.env.Packages { // modules that only packages require
-			if name := module.ModuleOf(p.Name); name != "" && !p.Provided {
+			if name := module.NameOf(p.Name); name != "" && !p.Provided {
 				if _, ok := w.chosen[name]; !ok {
 					lock.Modules = append(lock.Modules, module.LockedModule{
 						Name: name, Version: p.Version, Layout: module.LayoutV2, Source: module.SourceIndex, RequiredBy: []string{"another package"},

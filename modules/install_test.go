@@ -58,11 +58,11 @@ func (f *forge) commit(name, version, imports string, requires ...string) {
 		f.write(name, "model/_init.cf", "")
 		f.git(name, "init", "-q")
 	}
-	text := "name: " + name + "\nversion: " + version + "\nlicense: MIT\nrequires: ["
-	for _, r := range requires {
-		text += "'" + r + "', "
+	list := ""
+	if len(requires) > 0 {
+		list = "'" + strings.Join(requires, "', '") + "'"
 	}
-	f.write(name, "module.yml", text+"]\n")
+	f.write(name, "module.yml", "name: "+name+"\nversion: "+version+"\nlicense: MIT\nrequires: ["+list+"]\n")
 	f.write(name, "model/_init.cf", imports)
 	f.git(name, "add", "-A")
 	f.git(name, "commit", "-q", "-m", version)

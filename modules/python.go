@@ -14,7 +14,7 @@ import (
 )
 
 // python makes the environment of the packages that the project and the chosen modules need.
-func (w *work) python(ctx context.Context) error {
+func (w *work) python() error {
 	spec := venv.Spec{Python: w.i.config.Python, Index: w.ask.index, Provided: maps.Clone(w.i.config.Provided), Requirements: slices.Clone(w.ask.packages)}
 	if spec.Provided == nil {
 		spec.Provided = map[string]string{}

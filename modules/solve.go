@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -166,10 +167,7 @@ func (s *solver) try(ctx context.Context, name string, c candidate, demands []de
 	if !what.any && (what.version.Text() == "" || !fits(what.candidate, only(demands, name))) { // one whose version shows only now
 		return nil, s.fail(conflict(name, only(demands, name), []candidate{what.candidate}))
 	}
-	next := make(map[string]choice, len(chosen)+1)
-	for n, x := range chosen {
-		next[n] = x
-	}
+	next := maps.Clone(chosen)
 	next[name] = what
 	wishes := slices.Clone(demands)
 	for _, r := range what.Modules {

@@ -71,8 +71,10 @@ type listing struct {
 }
 
 func (i *Installer) newShelf(req Request, a *ask) *shelf {
-	return &shelf{i: i, req: req, ask: a, checkouts: module.Checkouts(req.Project, a.manifest), out: io.Discard, listings: map[string]listing{},
-		choices: map[string]choice{}, parsed: parsed{entries: map[module.CacheKey]module.CacheEntry{}}}
+	return &shelf{
+		i: i, req: req, ask: a, checkouts: module.Checkouts(req.Project, a.manifest), out: io.Discard, listings: map[string]listing{},
+		choices: map[string]choice{}, parsed: parsed{entries: map[module.CacheKey]module.CacheEntry{}},
+	}
 }
 
 // markers are the variables of the Python that packages are for. Without one the newest that is supported is assumed.

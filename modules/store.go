@@ -26,7 +26,7 @@ func (s store) path(digest string) string {
 
 // add keeps a tree that write makes, and returns its digest.
 func (s store) add(write func(dir string) error) (digest string, err error) {
-	if err := os.MkdirAll(s.dir, 0o755); err != nil { //nolint:gosec // the compiler may run as another user
+	if err := os.MkdirAll(s.dir, 0o755); err != nil { // the compiler may run as another user
 		return "", fmt.Errorf("keeping a module: %w", err)
 	}
 	temp, err := os.MkdirTemp(s.dir, ".tmp-")

@@ -198,7 +198,7 @@ func writeLock(dir string, l *module.Lock) error {
 
 // putFile writes a file, a new one or in place of another, so that nobody ever sees half of it.
 func putFile(name string, text []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // a file of the project, for all who read that
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
@@ -246,7 +246,7 @@ func (f *moduleFlags) changes(p *printer, before, after *module.Lock) error {
 		out := map[string]string{}
 		if l.Python != nil {
 			for _, p := range l.Python.Packages {
-				if module.ModuleOf(p.Name) == "" {
+				if module.NameOf(p.Name) == "" {
 					out[p.Name] = p.Version
 				}
 			}
@@ -460,7 +460,7 @@ func (f *moduleFlags) verify(cmd *cobra.Command, strict bool) error {
 		switch {
 		case !strings.HasPrefix(m.Source, "checkout "):
 		case m.Changed:
-			notes = append(notes, fmt.Sprintf("%s is a checkout with uncommitted changes: what it compiles to can not be repeated elsewhere", m.Path))
+			notes = append(notes, m.Path+" is a checkout with uncommitted changes: what it compiles to can not be repeated elsewhere")
 		default:
 			notes = append(notes, fmt.Sprintf("%s is a checkout: %s does not say what is in it", m.Path, module.LockFile))
 		}
@@ -496,7 +496,7 @@ func (f *moduleFlags) verify(cmd *cobra.Command, strict bool) error {
 func (f *moduleFlags) add(cmd *cobra.Command, text string, v2, override bool) error {
 	r, err := module.ParseRequirement(text)
 	if err == nil {
-		if name := module.ModuleOf(r.Name); name != "" {
+		if name := module.NameOf(r.Name); name != "" {
 			r.Name = name
 		}
 		err = module.CheckModuleName(r.Name)
@@ -545,7 +545,7 @@ var errAlreadyRequired = errors.New("use --override to replace it")
 // sameModule reports whether a line requires a module.
 func sameModule(line, name string) bool {
 	r, err := module.ParseRequirement(line)
-	return err == nil && (r.Name == name || module.ModuleOf(r.Name) == name)
+	return err == nil && (r.Name == name || module.NameOf(r.Name) == name)
 }
 
 // addRequires adds an item to requires in project.yml, and keeps the comments.
@@ -665,7 +665,7 @@ func projectInit(stdout io.Writer, name, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 			return fmt.Errorf("making the project: %w", err)
 		}
-		if err := os.WriteFile(full, []byte(strings.ReplaceAll(text, "NAME", name)), 0o644); err != nil {
+		if err := os.WriteFile(full, []byte(strings.ReplaceAll(text, "NAME", name)), 0o644); err != nil { //nolint:gosec // as above
 			return fmt.Errorf("making the project: %w", err)
 		}
 	}

@@ -167,17 +167,17 @@ func plainError(text string) string {
 	return text
 }
 
-// forPeople is an error without the names of the sentinels in its text.
-type forPeople struct{ err error }
+// plainTextError is an error without the names of the sentinels in its text.
+type plainTextError struct{ err error }
 
-func (e *forPeople) Error() string { return plainError(e.err.Error()) }
-func (e *forPeople) Unwrap() error { return e.err }
+func (e *plainTextError) Error() string { return plainError(e.err.Error()) }
+func (e *plainTextError) Unwrap() error { return e.err }
 
 func plain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &forPeople{err}
+	return &plainTextError{err}
 }
 
 // moduleError gives an error about modules its exit status and the words for people.

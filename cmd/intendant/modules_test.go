@@ -20,7 +20,7 @@ func TestServerModules(t *testing.T) {
 		t.Helper()
 		for name, text := range files {
 			name = filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // for git
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +98,7 @@ func (s *serverModules) Prepare(ctx context.Context, env model.Environment, dir 
 	if err != nil {
 		return out, plain(err)
 	}
-	out.Notes = append(res.Warnings, res.Lost...)
+	out.Notes = slices.Concat(res.Warnings, res.Lost)
 	if !committed && !res.Lock.Trivial() {
 		if err := keep(kept, res.Lock); err != nil {
 			return out, err

@@ -225,8 +225,8 @@ func (r Requirement) PackageName() string { return normalise(r.Name) }
 
 func normalise(name string) string { return strings.ToLower(separators.ReplaceAllString(name, "-")) }
 
-// ModuleOf is the module that a package of this name holds; empty when it is none.
-func ModuleOf(name string) string {
+// NameOf is the module that a package of this name holds; empty when it is none.
+func NameOf(name string) string {
 	name, ok := strings.CutPrefix(normalise(name), Prefix)
 	if !ok {
 		return ""

@@ -58,7 +58,7 @@ func Describe(root fs.FS) (Description, error) {
 		if err != nil {
 			return d, err
 		}
-		switch name := ModuleOf(r.Name); {
+		switch name := NameOf(r.Name); {
 		case name != "":
 			r.Name = name
 			d.Modules = append(d.Modules, r)

@@ -97,12 +97,18 @@ func TestDescribe(t *testing.T) {
 		tree fs.FS
 		want string
 	}{
-		"v1": {tree("module.yml", "name: web\nversion: 1.2\nlicense: x\nrequires:\n  - std>=1\n  - dns\n", "requirements.txt", "jinja2>=3 # for pages\n\n# no\ndns\n", "model/_init.cf", ""),
-			"web|1.2|v1|module std >=1|module dns |package jinja2 >=3|package dns "},
-		"setup.cfg": {tree("setup.cfg", "[metadata]\nname = inmanta-module-my-web\nversion = 2.0\nlicense = x\n[egg_info]\ntag_build = dev7\n[options]\ninstall_requires =\n  inmanta-module-std>=8\n  requests\n", "model/_init.cf", ""),
-			"my_web|2.0.dev7|v2|module std >=8|package requests "},
-		"pyproject": {tree("pyproject.toml", "[project]\nname = \"inmanta-module-web\"\nversion = \"3.0\"\ndependencies = [\n  \"inmanta-module-dns~=1.0\", # names\n  'x; python_version < \"3\"',\n]\n", "inmanta_plugins/web/model/_init.cf", ""),
-			"web|3.0|v2|module dns ~=1.0|package x "},
+		"v1": {
+			tree("module.yml", "name: web\nversion: 1.2\nlicense: x\nrequires:\n  - std>=1\n  - dns\n", "requirements.txt", "jinja2>=3 # for pages\n\n# no\ndns\n", "model/_init.cf", ""),
+			"web|1.2|v1|module std >=1|module dns |package jinja2 >=3|package dns ",
+		},
+		"setup.cfg": {
+			tree("setup.cfg", "[metadata]\nname = inmanta-module-my-web\nversion = 2.0\nlicense = x\n[egg_info]\ntag_build = dev7\n[options]\ninstall_requires =\n  inmanta-module-std>=8\n  requests\n", "model/_init.cf", ""),
+			"my_web|2.0.dev7|v2|module std >=8|package requests ",
+		},
+		"pyproject": {
+			tree("pyproject.toml", "[project]\nname = \"inmanta-module-web\"\nversion = \"3.0\"\ndependencies = [\n  \"inmanta-module-dns~=1.0\", # names\n  'x; python_version < \"3\"',\n]\n", "inmanta_plugins/web/model/_init.cf", ""),
+			"web|3.0|v2|module dns ~=1.0|package x ",
+		},
 	} {
 		d, err := module.Describe(tc.tree)
 		if err != nil || show(d) != tc.want {

@@ -118,7 +118,7 @@ func TestParseRequirement(t *testing.T) {
 			t.Errorf("ParseRequirement(%q) = %v, want an error that says %q", text, err, says)
 		}
 	}
-	if got := module.ModuleOf("Inmanta_Module.my-dns") + " " + module.PackageOf("my_dns") + " " + module.ModuleOf("jinja2"); got != "my_dns inmanta-module-my-dns " {
+	if got := module.NameOf("Inmanta_Module.my-dns") + " " + module.PackageOf("my_dns") + " " + module.NameOf("jinja2"); got != "my_dns inmanta-module-my-dns " {
 		t.Errorf("names = %q", got)
 	}
 }

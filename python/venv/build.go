@@ -251,7 +251,7 @@ func (b *builder) installPip(ctx context.Context) error {
 	command := []string{b.py.Executable, "-m", "pip", "--python", b.python()}
 	if b.withOwnPip() {
 		if !b.py.Ensurepip {
-			return fmt.Errorf("Python %s has neither pip nor the means to install it: install uv, or python3-pip and python3-venv: %w", b.py.Executable, model.ErrInvalid)
+			return fmt.Errorf("the Python %s has neither pip nor the means to install it: install uv, or python3-pip and python3-venv: %w", b.py.Executable, model.ErrInvalid)
 		}
 		command = []string{b.python(), "-m", "pip"}
 	}

@@ -99,7 +99,7 @@ func (c *Cache) Ensure(ctx context.Context, s Spec, log io.Writer) (Env, error) 
 		return Env{}, fmt.Errorf("python environment: %w", err)
 	}
 	digest := s.digest(py)
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil { //nolint:gosec // executors of other users run what lies in it
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil { // executors of other users run what lies in it
 		return Env{}, fmt.Errorf("python environment: %w", err)
 	}
 	shared, err := c.lock(ctx, digest, syscall.LOCK_SH, log)
@@ -203,9 +203,9 @@ func (c *Cache) tryLock(digest string, how int) (func(), error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("locking an environment: %w", err), f.Close())
 	}
-	if there, err := os.Stat(name); err != nil || !os.SameFile(mine, there) {
+	if there, statErr := os.Stat(name); statErr != nil || !os.SameFile(mine, there) {
 		_ = f.Close()
-		return nil, nil //nolint:nilnil // try again
+		return nil, nil //nolint:nilnil,nilerr // try again
 	}
 	return func() { _ = f.Close() }, nil // closing lets go of the lock
 }

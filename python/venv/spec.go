@@ -200,12 +200,13 @@ func (s Spec) digest(py interpreter) string {
 	for _, name := range slices.Sorted(maps.Keys(s.Provided)) {
 		provided = append(provided, name+"=="+s.Provided[name])
 	}
+	index := s.Index
 	if s.NoDeps {
-		s.Index = Index{}
+		index = Index{}
 	}
 	text, err := json.Marshal([]any{
 		"intendant environment 1", py.Implementation, py.Version, py.Platform, sorted(s.Requirements), sorted(s.Constraints),
-		Redact(s.Index.URL), clean(s.Index.Extra), clean(s.Index.FindLinks), s.Index.NoIndex, s.Index.Pre, s.Index.UseSystemConfig,
+		Redact(index.URL), clean(index.Extra), clean(index.FindLinks), index.NoIndex, index.Pre, index.UseSystemConfig,
 		s.SystemSite, provided, s.NoDeps,
 	})
 	if err != nil {

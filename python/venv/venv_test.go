@@ -34,12 +34,14 @@ func wheel(t *testing.T, dir, name, version string, requires ...string) string {
 	z := zip.NewWriter(&b)
 	var record strings.Builder
 	info := name + "-" + version + ".dist-info/"
-	meta := "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n"
+	var meta strings.Builder
+	meta.WriteString("Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n")
 	for _, r := range requires {
-		meta += "Requires-Dist: " + r + "\n"
+		meta.WriteString("Requires-Dist: " + r + "\n")
 	}
 	for _, f := range [][2]string{
-		{name + ".py", "version = '" + version + "'\n"}, {info + "METADATA", meta},
+		{name + ".py", "version = '" + version + "'\n"},
+		{info + "METADATA", meta.String()},
 		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
 	} {
 		w, err := z.Create(f[0])
