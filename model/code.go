@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -188,49 +189,65 @@ func PlanCode(state DesiredState) (CodePlan, []File, error) {
 			want(a, i)
 		}
 	}
+	// Most resources are of few types and agents: what was seen before costs one look.
+	seen := map[string]bool{}
 	for i := range state.Intents {
 		in := &state.Intents[i]
-		parts := in.Resource.Parts()
-		for _, module := range byType[parts.Type] {
-			want(parts.Agent, module)
+		head, _, _ := strings.Cut(string(in.Resource), ",")
+		resourceType, agent, _ := strings.Cut(head, "[")
+		if !seen[head] {
+			seen[head] = true
+			for _, module := range byType[resourceType] {
+				want(AgentName(agent), module)
+			}
 		}
 		for _, t := range referenceTypes(in.Attributes) {
 			for _, module := range byType[t] {
-				want(parts.Agent, module)
+				want(AgentName(agent), module)
 			}
 		}
 	}
 	var files []File
-	made := map[string]bool{}
+	made := map[string]string{} // hashes by the set of modules
 	for agent, modules := range wanted {
-		manifest := CodeManifest{Pip: plan.Pip}
-		for i, m := range plan.Modules {
-			m.Agents = nil
-			if modules[i] {
-				manifest.Modules = append(manifest.Modules, m)
-			} else {
-				manifest.Others = append(manifest.Others, m)
+		set := fmt.Sprint(slices.Sorted(maps.Keys(modules)))
+		if made[set] == "" {
+			f, err := plan.manifest(modules)
+			if err != nil {
+				return CodePlan{}, nil, err
 			}
+			files = append(files, f)
+			made[set] = f.Hash
 		}
-		raw, err := json.Marshal(manifest)
-		if err != nil {
-			return CodePlan{}, nil, fmt.Errorf("encoding the code of agent %s: %w", agent, err)
-		}
-		sum := sha1.Sum(raw)
-		hash := hex.EncodeToString(sum[:])
-		plan.Agents[agent] = hash
-		if !made[hash] {
-			made[hash] = true
-			files = append(files, File{Hash: hash, Content: raw})
-		}
+		plan.Agents[agent] = made[set]
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Hash, b.Hash) })
 	return plan, files, nil
 }
 
-// referenceTypes lists the types of the references and mutators of a resource. Most have none, which is seen without parsing.
+// manifest makes the manifest of some modules, by their index.
+func (p CodePlan) manifest(modules map[int]bool) (File, error) {
+	m := CodeManifest{Pip: p.Pip}
+	for i, c := range p.Modules {
+		c.Agents = nil
+		if modules[i] {
+			m.Modules = append(m.Modules, c)
+		} else {
+			m.Others = append(m.Others, c)
+		}
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return File{}, fmt.Errorf("encoding a list of module code: %w", err)
+	}
+	sum := sha1.Sum(raw)
+	return File{Hash: hex.EncodeToString(sum[:]), Content: raw}, nil
+}
+
+// referenceTypes lists the types of the references and mutators of a resource. Most have none, which is seen without parsing: the
+// attributes are in canonical form.
 func referenceTypes(attributes json.RawMessage) []string {
-	if !bytes.Contains(attributes, []byte(`"references"`)) && !bytes.Contains(attributes, []byte(`"mutators"`)) {
+	if !bytes.Contains(attributes, []byte(`"references":[{`)) && !bytes.Contains(attributes, []byte(`"mutators":[{`)) {
 		return nil
 	}
 	var fields struct {
