@@ -173,6 +173,7 @@ y = m::E(name="n2", size=4, next=x)
 std::print(m::describe(y))
 z = m::same(y)
 std::print(z.name)
+std::print(m::ordered(1))
 std::print(m::native(7, "s", [1.0], {"k": 2}))
 std::print(m::either("s"))
 std::print(m::either(4))
@@ -255,6 +256,10 @@ def same(e: "m::E") -> "m::E":
     return e
 
 @plugin
+def ordered(a: int, b: int = 2, /, c: int = 3, *rest: int) -> str:
+    return f"{a}{b}{c}{len(rest)}"
+
+@plugin
 def native(a: int, b: str, c: list[float], d: dict[str, int]) -> str:
     return f"{a} {b} {list(c)} {dict(d)}"
 
@@ -282,6 +287,7 @@ x
 @{'b': 1, 'a': [True, null, {'c': []}]}
 (1, 2, 3) [('x', 'y'), ('z', 4)] 14
 a!
+1230
 7 s [1.0] {'k': 2}
 str
 int

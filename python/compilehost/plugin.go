@@ -131,8 +131,7 @@ func (h *Host) loadFault(mod, name string, e *python.Error) diag.Diagnostic {
 	if data.Kind == "compiler" && !strings.HasPrefix(name, "inmanta_plugins") {
 		return diag.Errorf(e.Class, at, "%s", e.Message)
 	}
-	text := e.Class + ": " + e.Message
-	d := diag.Errorf("PluginModuleLoadException", at, "Unable to load all plug-ins for module %s:\nError while loading plugin module %s: %s%s", mod, name, text, h.trace(e))
+	d := diag.Errorf("PluginModuleLoadException", at, "Unable to load all plug-ins for module %s:\n%s while loading plugin module %s: %s%s", mod, e.Class, name, e.Message, h.trace(e))
 	switch e.Class {
 	case "ModuleNotFoundError", "ImportError":
 		return d.WithHint("install the Python packages that the module requires into the project's environment: intendant module install")
@@ -256,6 +255,8 @@ func (h *Host) fault(err error, c value.ModelContext) error {
 		return out
 	case "plugin":
 		return &value.PluginError{Message: e.Message}
+	case "type":
+		return &value.PluginError{Message: e.Message, Class: "PluginTypeException"}
 	case "optional", "compiler":
 		return &value.PluginError{Message: "caused by: " + e.Message, Class: "WrappingRuntimeException"}
 	}

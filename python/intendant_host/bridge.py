@@ -40,6 +40,17 @@ from intendant_host import wire
 PACKAGE = "inmanta_plugins"
 
 
+class NotAValueError(ast.TypingException):
+    """A Python object has no equivalent in the modelling language."""
+
+    def __init__(self, value: object) -> None:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        super().__init__(
+            None, f"a value of the Python type {kind} has no equivalent in the model: {value!r:.200}"
+        )
+        self.value = value
+
+
 class Host:
     """The state of a compile in this process, and what the package asks it for."""
 
@@ -150,9 +161,7 @@ class Host:
             return self._encode_dataclass(v, type(v))
         if isinstance(v, type) and v in (str, int, float, bool):
             return {"$d": ["$python_type", v.__name__]}
-        raise ast.RuntimeException(
-            None, f"a value of the Python type {type(v).__module__}.{type(v).__qualname__} has no equivalent in the model: {v!r:.200}"
-        )
+        raise NotAValueError(v)
 
     def _source(self, u: Unknown) -> str:
         source = u.source
@@ -200,7 +209,7 @@ class Host:
     def _encode_dataclass(self, v: Any, kind: type) -> Any:
         name = plugins.entity_of_dataclass(kind)
         if name is None or self.find_type(name) is None:
-            raise ast.RuntimeException(None, f"the dataclass {kind.__module__}.{kind.__qualname__} has no associated inmanta entity")
+            raise ast.RuntimeException(None, f"the dataclass {kind} has no associated inmanta entity")
         pair_dataclass(kind, self.find_type(name))
         out: list[Any] = [name]
         hints = _hints(kind)

@@ -12,10 +12,12 @@ from inmanta import ast, compiler, export, plugins
 from inmanta.execute import proxy, runtime
 from inmanta.execute.util import Unknown
 from intendant_host import wire
-from intendant_host.bridge import host, serve
+from intendant_host.bridge import NotAValueError, host, serve
 from intendant_host.exporting import export_resources, run_export, run_managers, to_id
 from intendant_host.faults import describe
 from intendant_host.loading import load
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY)
 
 
 def call_plugin(args: dict[str, Any]) -> Any:
@@ -27,7 +29,8 @@ def call_plugin(args: dict[str, Any]) -> Any:
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     # With *args the others have to take their places; without, what is left out leaves no hole when all go by name.
-    any_args = any(a.kind is inspect.Parameter.VAR_POSITIONAL for a in p.arguments)
+    places = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY)
+    any_args = any(a.kind in places for a in p.arguments)
     result = None
     if p._context_name is not None:
         result = runtime.ResultVariable()
@@ -39,14 +42,14 @@ def call_plugin(args: dict[str, Any]) -> Any:
             positional.append(context)
         convert = a.signature.convert if a.signature is not None else None
         if v is inspect.Parameter.empty:
-            if any_args and a.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            if any_args and a.kind in _POSITIONAL:
                 positional.append(a.default)
             continue
         if a.kind is inspect.Parameter.VAR_POSITIONAL:
             positional.extend(_argument(x, convert, f"{a.name}[{i}]") for i, x in enumerate(v))
         elif a.kind is inspect.Parameter.VAR_KEYWORD:
             keywords.update({k: _argument(x, convert, k) for k, x in v.items()})
-        elif a.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and any_args:
+        elif any_args and a.kind in _POSITIONAL:
             positional.append(_argument(v, convert, a.name))
         else:
             keywords[a.name] = _argument(v, convert, a.name)
@@ -55,10 +58,13 @@ def call_plugin(args: dict[str, Any]) -> Any:
         if result is None or not result.has_value:
             raise ast.RuntimeException(None, f"plugin {p.get_full_name()} has emits_statements but did not set context.result")
         returned = result.value
-    if inspect.isgenerator(returned):
-        returned.close()
-        raise ast.RuntimeException(None, f"plugin {p.get_full_name()} returned a generator; return a list instead")
-    return h.encode(returned)
+    try:
+        return h.encode(returned)
+    except NotAValueError as e:
+        text = (
+            f"Return value {returned!r:.200} of plugin {p.get_full_name()} has incompatible type. Expected type: {p.return_signature.text}"
+        )
+        raise ast.PluginTypeException(None, text, e)
 
 
 def _argument(value: Any, convert: Any, path: str) -> Any:

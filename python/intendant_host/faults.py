@@ -38,7 +38,7 @@ def describe(exc: BaseException) -> dict[str, Any]:
         out["class"] = exc.error_class or out["class"]
         data = {"kind": "plugin" if exc.error_class == "PluginException" else "other"}
     elif isinstance(exc, ast.CompilerException):
-        data = {"kind": "compiler"}
+        data = {"kind": "type" if isinstance(exc, ast.PluginTypeException) else "compiler"}
         text = exc.format_trace()
         out["message"] = text if len(text) < 1 << 16 else text[: 1 << 16]
         cause = exc.__cause__

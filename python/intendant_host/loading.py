@@ -71,6 +71,7 @@ class ModuleFinder(importlib.abc.MetaPathFinder):
 
 
 _KINDS = {
+    inspect.Parameter.POSITIONAL_ONLY: "positional",
     inspect.Parameter.POSITIONAL_OR_KEYWORD: "positional",
     inspect.Parameter.KEYWORD_ONLY: "keyword",
     inspect.Parameter.VAR_POSITIONAL: "args",
@@ -191,18 +192,6 @@ def _signatures(h: Host, faults: list[dict[str, Any]], caught: list[warnings.War
             continue
         params = []
         for a in p.arguments:
-            if a.kind not in _KINDS:
-                faults.append(
-                    {
-                        "module": full.partition("::")[0],
-                        "name": full,
-                        "class": "RuntimeException",
-                        "message": f"positional-only parameters are not supported in plugins: {a.name} of {full}",
-                        "traceback": "",
-                        "data": {"kind": "compiler", "at": at},
-                    }
-                )
-                continue
             signature = a.signature
             params.append([a.name, signature.text if signature else "any", _KINDS[a.kind], a.has_default])
         deprecated = ""

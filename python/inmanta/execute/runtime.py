@@ -77,7 +77,7 @@ class Instance:
                 raise NotFoundException(None, name, f"could not find {name} in {self.type.get_full_name()}") from None
             value = need_bridge().read(self, name)
         if value is NO_VALUE:
-            raise OptionalValueException(self, name)
+            raise OptionalValueException(self, f"{self.type.get_full_name()}.{name}")
         return value
 
     def get_attribute(self, name: str) -> Variable:
