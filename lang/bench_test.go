@@ -3,6 +3,7 @@ package lang_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -63,11 +64,12 @@ func BenchmarkLibrary(b *testing.B) {
 			files["main.cf"] = &fstest.MapFile{Data: []byte(text)}
 		}},
 		{"statement", func(files fstest.MapFS, n int) {
-			text := fmt.Sprintf("%sstd::print(\"%d\")\n", library.Module(50, ""), n)
+			text := fmt.Sprintf("%sstd::print(\"%d\")\n", library.Module(50), n)
 			files["libs/lib50/model/_init.cf"] = &fstest.MapFile{Data: []byte(text)}
 		}},
-		{"declaration", func(files fstest.MapFS, n int) {
-			files["libs/lib50/model/_init.cf"] = &fstest.MapFile{Data: []byte(library.Module(50, fmt.Sprint(n)))}
+		{"declaration", func(files fstest.MapFS, n int) { // a line more or less before all that is declared
+			text := strings.Repeat("#\n", n%2) + library.Module(50)
+			files["libs/lib50/model/_init.cf"] = &fstest.MapFile{Data: []byte(text)}
 		}},
 	} {
 		b.Run("changed/"+c.name, func(b *testing.B) {

@@ -21,7 +21,7 @@ func (l Library) Project() fstest.MapFS {
 	modules := make(map[string]string, l.Modules)
 	main := &source{}
 	for k := range l.Modules {
-		modules[l.ModuleName(k)] = l.Module(k, "")
+		modules[l.ModuleName(k)] = l.Module(k)
 		main.addf("import %s", l.ModuleName(k))
 	}
 	for k := range l.Modules {
@@ -32,8 +32,8 @@ func (l Library) Project() fstest.MapFS {
 	return project(main.String(), modules)
 }
 
-// Module is the text of the k-th module. note becomes part of it, so that versions of the module differ.
-func (l Library) Module(k int, note string) string {
+// Module is the text of the k-th module.
+func (l Library) Module(k int) string {
 	b := &source{}
 	nothing, parent := "lib0::nothing", "lib0::Base"
 	switch {
@@ -50,9 +50,6 @@ func (l Library) Module(k int, note string) string {
 			parent = fmt.Sprintf("%s::Type%d", l.ModuleName(k-1), e)
 		}
 		b.addf(libraryType, e, parent, k, nothing)
-	}
-	if note != "" {
-		b.addf("implementation noted for Type0:\n    note = \"%s\"\nend\nimplement Type0 using noted when size < 0", note)
 	}
 	return b.String()
 }
