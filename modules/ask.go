@@ -88,7 +88,7 @@ func (i *Installer) index(man *module.Manifest) venv.Index {
 	if man.Pip.IndexURL != "" || man.Pip.UseSystemConfig || len(man.Pip.ExtraIndexURL) > 0 {
 		index = venv.Index{
 			URL: man.Pip.IndexURL, Extra: man.Pip.ExtraIndexURL, UseSystemConfig: man.Pip.UseSystemConfig, FindLinks: i.config.Index.FindLinks,
-			NoIndex: i.config.Index.NoIndex,
+			NoIndex: i.config.Index.NoIndex, OnlyBinary: i.config.Index.OnlyBinary,
 		}
 	}
 	switch {

@@ -34,7 +34,8 @@ type Config struct {
 	Python string
 	// Provided are the Python packages that the product supplies itself, by name, with their versions.
 	Provided map[string]string
-	// Index is used for a project that does not say where packages come from. Its FindLinks are used for every project.
+	// Index is used for a project that does not say where packages come from. Its FindLinks, NoIndex and OnlyBinary are for every
+	// project.
 	Index venv.Index
 	// Builtin are the modules that come with the program.
 	Builtin map[string]fs.FS

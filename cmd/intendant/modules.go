@@ -59,7 +59,7 @@ func packageIndex(c *config.Config) (venv.Index, error) {
 	}
 	index := venv.Index{
 		URL: c.String("python", "index-url"), Extra: list("extra-index-url"), NoIndex: c.Bool("python", "no-index"),
-		UseSystemConfig: c.Bool("python", "use-system-config"),
+		UseSystemConfig: c.Bool("python", "use-system-config"), OnlyBinary: c.Bool("python", "only-binary"),
 	}
 	for _, l := range list("find-links") {
 		if !strings.Contains(l, "://") {

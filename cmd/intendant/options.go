@@ -57,6 +57,7 @@ func options() []config.Option {
 		{Section: "python", Name: "extra-index-url", Secret: true, Doc: "Further package indexes, separated by commas."},
 		{Section: "python", Name: "find-links", Doc: "Directories with wheels, separated by commas, for every project."},
 		{Section: "python", Name: "no-index", Default: "false", Check: config.CheckBool, Doc: "Take packages from find-links only."},
+		{Section: "python", Name: "only-binary", Default: "false", Check: config.CheckBool, Doc: "Refuse packages without a wheel: installing those runs their build scripts as the user of this program."},
 		{Section: "python", Name: "use-system-config", Default: "false", Check: config.CheckBool, Doc: "For projects that name no index: use the one that pip is set up with on this machine."},
 
 		{Section: "agent", Name: "state-dir", Doc: "Where an agent keeps results not yet acknowledged and its last desired state; empty: agent in state-dir."},

@@ -283,6 +283,9 @@ func (b *builder) sources() []string {
 	if b.spec.NoDeps {
 		args = append(args, "--no-deps")
 	}
+	if b.spec.Index.OnlyBinary {
+		args = append(args, "--only-binary", ":all:")
+	}
 	for _, l := range b.spec.Index.FindLinks {
 		if !strings.Contains(l, "://") {
 			args = append(args, "--find-links", l)

@@ -22,6 +22,6 @@
 // # Trust
 //
 // Requirements are the words of strangers. A line that could be an option of the installer, refers to another file or names an
-// environment variable is refused. Installing a package runs its build script, if it has no wheel, as the user of this process:
-// whoever names an index trusts it.
+// environment variable is refused. Installing a package runs its build script, if it has no wheel, as the user of this process and
+// with the variables of [Cache].Environ: whoever names an index trusts it, unless [Index].OnlyBinary is set.
 package venv

@@ -51,6 +51,8 @@ type Index struct {
 	NoIndex bool
 	// Pre allows pre-releases.
 	Pre bool
+	// OnlyBinary refuses packages without a wheel, whose build script would run as the user of this process.
+	OnlyBinary bool
 	// UseSystemConfig lets pip's and uv's own configuration files and variables of the machine count.
 	UseSystemConfig bool
 }
@@ -206,7 +208,7 @@ func (s Spec) digest(py interpreter) string {
 	}
 	text, err := json.Marshal([]any{
 		"intendant environment 1", py.Implementation, py.Version, py.Platform, sorted(s.Requirements), sorted(s.Constraints),
-		Redact(index.URL), clean(index.Extra), clean(index.FindLinks), index.NoIndex, index.Pre, index.UseSystemConfig,
+		Redact(index.URL), clean(index.Extra), clean(index.FindLinks), index.NoIndex, index.Pre, index.UseSystemConfig, index.OnlyBinary,
 		s.SystemSite, provided, s.NoDeps,
 	})
 	if err != nil {

@@ -1,8 +1,10 @@
 package venv_test
 
 import (
+	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -362,6 +364,37 @@ func TestProvided(t *testing.T) {
 	spec.Provided = map[string]string{"inmanta-core": "30.0"}
 	if _, err := c.Ensure(t.Context(), spec, nil); !errors.Is(err, model.ErrInvalid) {
 		t.Errorf("Ensure with a provided version that does not fit = %v, want an error", err)
+	}
+}
+
+// TestOnlyBinary holds that no build script runs when that is not wanted.
+func TestOnlyBinary(t *testing.T) {
+	t.Parallel()
+	c, links := newCache(t), t.TempDir()
+	mark := filepath.Join(links, "ran")
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for name, text := range map[string]string{
+		"delta-1.0/setup.py": fmt.Sprintf("open(%q, 'w').close()\n", mark),
+		"delta-1.0/PKG-INFO": "Metadata-Version: 2.1\nName: delta\nVersion: 1.0\n",
+	} {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), z.Close(), os.WriteFile(filepath.Join(links, "delta-1.0.tar.gz"), b.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	spec := venv.Spec{Requirements: []string{"delta"}, Index: venv.Index{FindLinks: []string{links}, OnlyBinary: true}}
+	if env, err := c.Ensure(t.Context(), spec, nil); !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), "delta") {
+		t.Errorf("Ensure = %+v, %v; want it to be refused", env, err)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("the build script ran")
 	}
 }
 
