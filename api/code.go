@@ -21,6 +21,8 @@ type ModuleFile struct {
 	Name       string `json:"name"`
 	Hash       string `json:"hash_value"`
 	IsByteCode bool   `json:"is_byte_code"`
+	// IsPackage, an addition of ours, is true for the __init__.py of a package.
+	IsPackage bool `json:"is_package,omitempty"`
 }
 
 // CodeSource is one source that a type of resource needs.

@@ -49,6 +49,9 @@ type CodeFile struct {
 	Name string `json:"name"`
 	// Hash is the SHA-1 of the content in hex; the content is in the file storage.
 	Hash string `json:"hash"`
+	// Package is true for the __init__.py of a package. What has other files below it, and the module itself, is a package also
+	// when nobody says so.
+	Package bool `json:"package,omitempty"`
 }
 
 // Sum computes the digest: the SHA-1 over the sorted hashes of the files and then the sorted requirements. The names count
@@ -56,7 +59,11 @@ type CodeFile struct {
 func (m ModuleCode) Sum() string {
 	lines := make([]string, 0, len(m.Files))
 	for _, f := range m.Files {
-		lines = append(lines, f.Hash+" "+f.Name)
+		line := f.Hash + " " + f.Name
+		if f.Package {
+			line += " package"
+		}
+		lines = append(lines, line)
 	}
 	slices.Sort(lines)
 	sum := sha1.New()

@@ -56,7 +56,7 @@ func uploadedCode(info map[string]json.RawMessage, pip json.RawMessage, constrai
 				return nil, nil, invalidArgument("module_version_info", "value_error",
 					"module %s: %s is byte code, which only one version of Python can run; upload its source", name, f.Name)
 			}
-			m.Files = append(m.Files, model.CodeFile{Name: f.Name, Hash: f.Hash})
+			m.Files = append(m.Files, model.CodeFile{Name: f.Name, Hash: f.Hash, Package: f.IsPackage})
 		}
 		for _, agent := range in.ForAgents {
 			m.Agents = append(m.Agents, model.AgentName(agent))

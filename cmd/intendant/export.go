@@ -181,7 +181,7 @@ func uploadedCode(v *api.UploadedVersion, state model.DesiredState) error {
 	for _, m := range state.Code {
 		info := api.ModuleVersion{Name: m.Module, Version: m.Digest, Requirements: m.Requirements, ForAgents: []string{}, Types: m.Types}
 		for _, f := range m.Files {
-			info.Files = append(info.Files, api.ModuleFile{Name: f.Name, Hash: f.Hash})
+			info.Files = append(info.Files, api.ModuleFile{Name: f.Name, Hash: f.Hash, IsPackage: f.Package})
 		}
 		text, err := json.Marshal(info)
 		if err != nil {

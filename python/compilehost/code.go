@@ -178,7 +178,7 @@ func ship(mods []*code, types map[string][]string) ([]model.ModuleCode, []model.
 			sum := sha1.Sum(text)
 			hash := hex.EncodeToString(sum[:])
 			contents[hash] = text
-			mc.Files = append(mc.Files, model.CodeFile{Name: f.name, Hash: hash})
+			mc.Files = append(mc.Files, model.CodeFile{Name: f.name, Hash: hash, Package: path.Base(f.path) == "__init__.py"})
 		}
 		out = append(out, mc.Canonical())
 	}

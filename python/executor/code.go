@@ -231,6 +231,9 @@ func (m *Manager) unpack(ctx context.Context, c model.ModuleCode, sources map[st
 		if i := strings.LastIndexByte(f.Name, '.'); i >= 0 {
 			packages[f.Name[:i]] = true
 		}
+		if f.Package {
+			packages[f.Name] = true
+		}
 	}
 	var found []string
 	for _, f := range c.Files {

@@ -18,7 +18,8 @@ import (
 
 const agentName = model.AgentName("host")
 
-// module is one module of a test: its Python files by the dotted name below inmanta_plugins.<name>, empty for the root.
+// module is one module of a test: its Python files by the dotted name below inmanta_plugins.<name>, empty for the root, with a
+// slash at its end for a package without other files.
 type module struct {
 	name         string
 	files        map[string]string
@@ -37,7 +38,9 @@ func codeOf(t testing.TB, s *sdktest.Server, pip *model.PipConfig, modules ...mo
 			if name != "" {
 				full += "." + name
 			}
-			c.Files = append(c.Files, model.CodeFile{Name: full, Hash: s.AddFile([]byte(text))})
+			f := model.CodeFile{Name: strings.TrimSuffix(full, "/"), Hash: s.AddFile([]byte(text))}
+			f.Package = f.Name != full
+			c.Files = append(c.Files, f)
 		}
 		c = c.Canonical()
 		if len(c.Types) == 0 {

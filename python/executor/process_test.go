@@ -127,6 +127,7 @@ import inmanta_plugins.base.sub as sub
 `),
 			"part":        "PART = 1\ndef sibling():\n    from .deeper import DEEPER\n    return DEEPER\n",
 			"part.deeper": "from .. import Thing\nDEEPER = Thing.__name__\n",
+			"leaf/":       "from .. import part\nassert part.PART == 1 and __path__\n",
 			"other":       "from .part import PART\nfrom . import part as again\nassert again.PART == PART\n",
 		}},
 		module{name: "base", files: map[string]string{

@@ -62,7 +62,8 @@ class SourceFinder(importlib.abc.MetaPathFinder):
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         self._sources = dict(sources)
-        self._packages = {name.rpartition(".")[0] for name in sources} | {name for name in sources if name.count(".") == 1}
+        self._packages = {name.rpartition(".")[0] for name in sources}
+        self._packages |= {name for name, file in sources.items() if os.path.basename(file) == "__init__.py"}
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[types.ModuleType] = None
