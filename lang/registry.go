@@ -3,6 +3,7 @@ package lang
 import (
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/intendant/intendant/lang/eval"
 	"github.com/intendant/intendant/lang/module"
@@ -26,8 +27,8 @@ func builtinResources() []ResourceType {
 	return out
 }
 
-// exportContext is what the functions of [ResourceType.Computed] get to see: there is no call, so names of the model do not
-// resolve.
+// exportContext is what the functions of [ResourceType.Computed] get to see: there is no call, so only the variables
+// of files are there.
 type exportContext struct {
 	h    *host
 	inst value.Instance
@@ -37,6 +38,20 @@ var _ value.ModelContext = exportContext{}
 
 func (c exportContext) Stdout() io.Writer { return c.h.Stdout() }
 func (c exportContext) Namespace() string { return module.Main }
+
+// Lookup finds the variables of files: of the main file by their names, of others by qualified ones.
+func (c exportContext) Lookup(name string) (value.Value, bool, error) {
+	m := c.h.c.res.Model
+	if m == nil {
+		return nil, false, nil
+	}
+	space, last := module.Main, name
+	if i := strings.LastIndex(name, "::"); i >= 0 {
+		space, last = name[:i], name[i+2:]
+	}
+	v := m.Variable(space, last)
+	return v, v != nil, nil
+}
 
 func (c exportContext) Location() string {
 	if c.inst != nil {
@@ -55,7 +70,6 @@ func (c exportContext) ListFiles(dir, path string) ([]string, error) {
 	return c.h.ListFiles(c.Namespace(), dir, path)
 }
 
-func (c exportContext) Lookup(string) (value.Value, bool, error)        { return nil, false, nil }
 func (c exportContext) Plugin(name string) (*value.Plugin, bool)        { return c.h.Plugin(name) }
 func (c exportContext) Validate(string, value.Value) (bool, error)      { return false, nil }
 func (c exportContext) Resource(i value.Instance) (string, bool, error) { return c.h.Resource(i) }

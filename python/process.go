@@ -200,6 +200,31 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	return p, nil
 }
 
+// Attach speaks to a Python process that somebody else has started and whose host side serves over two descriptors: in goes to
+// it, out comes from it. [Process.Close] closes them and leaves the process alone. Of the configuration only what concerns frames
+// has a meaning.
+func Attach(ctx context.Context, in, out *os.File, cfg Config) (*Process, error) {
+	if cfg.MaxFrame <= 0 {
+		cfg.MaxFrame = DefaultMaxFrame
+	}
+	if cfg.StartTimeout <= 0 {
+		cfg.StartTimeout = DefaultStartTimeout
+	}
+	p := &Process{
+		cfg: cfg, calls: map[uint64]*call{}, handlers: map[string]Handler{}, done: make(chan struct{}), exited: make(chan struct{}),
+		in: in, out: out,
+	}
+	maps.Copy(p.handlers, cfg.Handlers)
+	close(p.exited) // it is not ours to wait for
+	p.ctx, p.cancel = context.WithCancel(ctx)
+	context.AfterFunc(p.ctx, p.kill)
+	if err := p.greet(); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("attaching to Python: %w", err)
+	}
+	return p, nil
+}
+
 func (p *Process) start() error {
 	theirIn, in, err := os.Pipe()
 	if err != nil {
@@ -290,7 +315,9 @@ func (p *Process) ended(err error) error {
 	defer t.Stop()
 	select {
 	case <-p.exited:
-		e.State = p.state.String()
+		if p.state != nil {
+			e.State = p.state.String()
+		}
 	case <-t.C:
 	}
 	e.Stderr = p.tail.text()
@@ -303,8 +330,13 @@ func (p *Process) Version() string { return p.hello.Python }
 // Prefix is the directory of the interpreter's environment.
 func (p *Process) Prefix() string { return p.hello.Prefix }
 
-// PID is the number of the process.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
+// PID is the number of the process; 0 when it is not our child.
+func (p *Process) PID() int {
+	if p.cmd == nil {
+		return 0
+	}
+	return p.cmd.Process.Pid
+}
 
 // Handle sets the handler of a method.
 func (p *Process) Handle(method string, h Handler) {
@@ -546,6 +578,11 @@ func (p *Process) read(r *bufio.Reader) (frame, error) {
 
 // kill ends the process, and its process group when it leads one.
 func (p *Process) kill() {
+	if p.cmd == nil {
+		// Closing twice does no harm.
+		_, _ = p.in.Close(), p.out.Close()
+		return
+	}
 	if p.cmd.Process == nil {
 		return
 	}
@@ -589,7 +626,7 @@ func (p *Process) Close() {
 // Wait returns when the process is gone, with how it ended: nil for exit status 0.
 func (p *Process) Wait() error {
 	<-p.exited
-	if p.state.Success() {
+	if p.state == nil || p.state.Success() {
 		return nil
 	}
 	return &ExitError{State: p.state.String(), Stderr: p.tail.text()}

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-//go:embed all:inmanta all:intendant_host
+//go:embed all:inmanta all:intendant_host all:pytest_inmanta
 var embedded embed.FS
 
 // sources are the embedded files by path, without what an interpreter or a tool left behind in the source tree.

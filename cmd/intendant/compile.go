@@ -21,6 +21,7 @@ import (
 	"github.com/intendant/intendant/lang"
 	"github.com/intendant/intendant/lang/eval"
 	"github.com/intendant/intendant/model"
+	"github.com/intendant/intendant/python/compilehost"
 )
 
 // compileFlags are the flags of intendant compile.
@@ -171,6 +172,9 @@ func (f *compileFlags) project(ctx context.Context, dir string, opts lang.Option
 		ds = append(ds, warnings...)
 		err = use(res, ds)
 	}
+	if err == nil && len(f.python.attach) == 2 {
+		err = f.hold(ctx, host, res, ds)
+	}
 	if err = errors.Join(err, host.Close()); err != nil {
 		return &exitError{code: exitInternal, err: err}
 	}
@@ -178,6 +182,15 @@ func (f *compileFlags) project(ctx context.Context, dir string, opts lang.Option
 		return &exitError{code: exitFailed}
 	}
 	return nil
+}
+
+// hold lends the model to the Python process that the compile is attached to.
+func (f *compileFlags) hold(ctx context.Context, host *compilehost.Host, res *lang.Result, ds diag.List) error {
+	text, err := json.Marshal(f.compose(res, ds))
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	return host.Hold(ctx, text)
 }
 
 // options turns the flags into options of the compiler.

@@ -19,6 +19,8 @@ type pythonFlags struct {
 	// confined says that whoever started this program ends its whole process group, and sets limits for it.
 	confined bool
 	exports  []string
+	// attach are the descriptors to and from a Python process that serves already: the tests of a module.
+	attach []int
 }
 
 func (f *compileFlags) pythonFlags(fl *pflag.FlagSet) {
@@ -26,6 +28,8 @@ func (f *compileFlags) pythonFlags(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.python.disabled, "no-python", false, "refuse modules with Python code")
 	fl.BoolVar(&f.python.confined, "confined", false, "leave what is started in this process group")
 	_ = fl.MarkHidden("confined")
+	fl.IntSliceVar(&f.python.attach, "attach-python", nil, "descriptors to and from a running Python process")
+	_ = fl.MarkHidden("attach-python")
 	fl.StringSliceVar(&f.python.exports, "export-plugin", nil, "run this export function of a module when all resources are made")
 }
 
@@ -44,6 +48,9 @@ func (f *compileFlags) pythonHost(dir string, opts lang.Options, environment str
 		Interpreter: f.python.interpreter, Disabled: f.python.disabled, ProjectDir: dir, Env: os.Environ(),
 		Environment: opts.Inputs.Environment.ID, Stdout: opts.Stdout, ShareGroup: f.python.confined,
 		Exports: f.python.exports,
+	}
+	if a := f.python.attach; len(a) == 2 {
+		cfg.Attach = [2]*os.File{os.NewFile(uintptr(a[0]), "to-python"), os.NewFile(uintptr(a[1]), "from-python")}
 	}
 	for _, section := range []string{"compiler_rest_transport", "client_rest_transport"} {
 		for name, setting := range map[string]string{"host": "server-address", "port": "server-port", "ssl": "server-ssl", "ssl-ca-cert-file": "server-ca"} {

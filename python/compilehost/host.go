@@ -43,6 +43,9 @@ type Config struct {
 	// standard error, line by line, from another one. nil discards.
 	Stdout io.Writer
 	Stderr func(line string)
+	// Attach, when set, are descriptors to and from a Python process that serves compiles already, see [python.Attach]: that of
+	// a module's tests. It is used even if no module has Python code, and the model can be read until [Host.Hold] returns.
+	Attach [2]*os.File
 	// ShareGroup leaves the process in the caller's process group, see [python.Config].
 	ShareGroup bool
 	// MaxMessage bounds a message in bytes; see [python.Config].MaxFrame.
@@ -62,6 +65,8 @@ type Host struct {
 	waits map[int]*value.UnsetError
 	wait  int
 	dirs  []shown
+	// last is what the last call saw of the model; nil when the model was not evaluated.
+	last value.ModelContext
 
 	printing sync.Mutex // guards printed
 	printed  []string
@@ -80,7 +85,7 @@ type shown struct{ dir, as string }
 // Load starts Python if a module has code, imports all of it, and returns what it registered.
 func (h *Host) Load(ctx context.Context, p *module.Program) (lang.Extension, diag.List, error) {
 	mods, err := findCode(p)
-	if err != nil || len(mods) == 0 {
+	if err != nil || len(mods) == 0 && h.cfg.Attach[0] == nil {
 		return lang.Extension{}, nil, err
 	}
 	if h.cfg.Disabled {
@@ -113,6 +118,11 @@ func (h *Host) Load(ctx context.Context, p *module.Program) (lang.Extension, dia
 
 // start runs the process.
 func (h *Host) start(ctx context.Context) error {
+	if h.cfg.Attach[0] != nil {
+		var err error
+		h.process, err = python.Attach(ctx, h.cfg.Attach[0], h.cfg.Attach[1], python.Config{Handlers: h.handlers(), MaxFrame: h.cfg.MaxMessage})
+		return err
+	}
 	interpreter, err := python.Find(h.cfg.Interpreter)
 	if err != nil {
 		return err
@@ -136,6 +146,27 @@ func (h *Host) start(ctx context.Context) error {
 		Stdout: h.print, Stderr: h.cfg.Stderr, Handlers: h.handlers(), ShareGroup: h.cfg.ShareGroup, MaxFrame: h.cfg.MaxMessage,
 	})
 	return err
+}
+
+// Hold hands the result of the compile, JSON, to the process that the host is attached to, and lets it read the model until it
+// has had enough. Without [Config].Attach it does nothing.
+func (h *Host) Hold(ctx context.Context, result json.RawMessage) error {
+	if h.cfg.Attach[0] == nil {
+		return nil
+	}
+	if h.process == nil { // the project did not get as far as its modules
+		if err := h.start(ctx); err != nil {
+			return err
+		}
+	}
+	if h.last != nil {
+		leave := h.enter(h.last)
+		defer leave()
+	}
+	if err := h.process.Call(ctx, "hold", result, nil); err != nil {
+		return fmt.Errorf("lending the model: %w", err)
+	}
+	return nil
 }
 
 func (h *Host) temporary() (string, error) {

@@ -265,6 +265,7 @@ func (h *Host) fault(err error, c value.ModelContext) error {
 
 // evaluated runs finalizers, and makes what modules await known.
 func (h *Host) evaluated(c value.ModelContext) diag.List {
+	h.last = c
 	leave := h.enter(c)
 	defer leave()
 	var got struct {

@@ -8,6 +8,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional, TypeVar, Union
 
 from inmanta.execute import proxy, runtime
+from inmanta.execute.proxy import DynamicProxy, UnknownException  # noqa: F401 - modules import them from here as well
 from inmanta.resources import Id, Resource
 
 if TYPE_CHECKING:

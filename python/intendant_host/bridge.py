@@ -66,6 +66,7 @@ class Host:
         self.exporter: Any = None
         self.made: dict[runtime.Instance, list[resources.Resource]] = {}
         self.context_stack: list[plugins.Context] = []
+        self.refs_for_facts: dict[str, Any] = {}  # facts that a test pretends: {"facts": {resource: {name: value}}}
 
     # -- values from the compiler
 
@@ -430,6 +431,11 @@ class ScopeVariable:
             raise ast.OptionalValueException(None, self.name)
         return value
 
+    @property
+    def value(self) -> Any:
+        """The value; see get_value."""
+        return self.get_value()
+
     def is_ready(self) -> bool:
         """Reports whether there is a value."""
         return "unset" not in self._answer
@@ -512,7 +518,7 @@ class Compiler:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self.refs: dict[str, Any] = {}
+        self.refs: dict[str, Any] = host.refs_for_facts
 
     def get_plugins(self) -> dict[str, Any]:
         """All plugins by qualified name, as functions of Python's values."""

@@ -225,6 +225,25 @@ class Peer:
             self._dispatch(frame)
         os._exit(1)  # a child that an author forked and did not end must not go on in the parent's place
 
+    def serve_until(self, method: str) -> Any:
+        """Serves calls in this thread until one of a certain method comes, and returns its arguments.
+
+        That call stays open, so that this side may go on calling, until :meth:`release`. Raises ClosedError when the other side
+        ends before.
+        """
+        while True:
+            frame = self._read()
+            if frame is None:
+                raise ClosedError("Intendant has gone")
+            if frame.get("call") == method:
+                self._serving.append(frame["id"])
+                return frame.get("args")
+            self._dispatch(frame)
+
+    def release(self) -> None:
+        """Answers the call at which :meth:`serve_until` stopped."""
+        self._write({"id": self._serving.pop(), "result": None})
+
     def serve_threaded(self, submit: Callable[[str, Any, Callable[[], None]], None]) -> None:
         """Reads frames in this thread until the other side closes the connection.
 

@@ -1,0 +1,1 @@
+"""Tests of modules with pytest: compile models, look at resources, run handlers, without a server."""
