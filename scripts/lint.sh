@@ -15,8 +15,8 @@ for tool in ruff mypy; do
     continue
   fi
   case $tool in
-    ruff) (cd python && ruff check inmanta intendant_host tests) ;;
-    mypy) (cd python && mypy inmanta intendant_host tests) ;;
+    ruff) (cd python && ruff check inmanta intendant_host pytest_inmanta tests) ;;
+    mypy) (cd python && mypy inmanta intendant_host pytest_inmanta tests) ;;
   esac
 done
 make --no-print-directory web

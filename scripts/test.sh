@@ -4,7 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 pg() { compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || command -v postgres >/dev/null 2>&1; }
-packages=(chromium=chromium git=git python3=python3 gcc=gcc)
+packages=(chromium=chromium git=git python3=python3 gcc=gcc pytest-3=python3-pytest)
+/usr/bin/python3 -c "import jinja2" 2>/dev/null || packages+=(jinja2-for-python=python3-jinja2)
 pg || packages+=(postgres=postgresql)
 scripts/setup.sh "${packages[@]}"
 

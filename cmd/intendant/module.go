@@ -35,7 +35,7 @@ type moduleFlags struct {
 func newModuleCommand(g *globals) *cobra.Command {
 	f := &moduleFlags{g: g}
 	cmd := &cobra.Command{
-		Use: "module", Aliases: []string{"modules"}, Short: "Modules of a project: list, install, update, add, verify",
+		Use: "module", Aliases: []string{"modules"}, Short: "Modules of a project: list, install, update, add, verify; authors: create, test",
 		Long: `The modules of the project in the current directory, or in the one that --project names.
 
 What a project asks for stands in its project.yml (requires, repo, pip), in its requirements.txt, and in the imports of its
@@ -70,7 +70,7 @@ from the package index. Nothing is changed when it can not be installed.`,
 		Use: "list", Short: "List the modules of the project: versions, sources, and who asks for them",
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.list(cmd) },
 	}, f.installCommand("Fetch the modules and packages that intendant.lock names, and choose what it does not"),
-		f.updateCommand("Choose modules and packages anew, all or those named"), add, verify)
+		f.updateCommand("Choose modules and packages anew, all or those named"), add, verify, newModuleCreateCommand(), newModuleTestCommand(g))
 	return cmd
 }
 

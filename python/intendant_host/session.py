@@ -51,8 +51,8 @@ class Session:
         to_us, from_program = os.pipe()
         to_program, from_us = os.pipe()
         self._fds = [to_us, from_us]
-        out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        self._files = [out, err]
+        self._files = [tempfile.TemporaryFile() for _ in range(2)]  # noqa: SIM115 - closed by close
+        out, err = self._files
         command = [program(), "compile", self.project, "--instances", "--attach-python", f"{from_program},{to_program}", *self.arguments]
         try:
             self._process = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, pass_fds=(to_program, from_program))
@@ -148,8 +148,6 @@ class Session:
         made = exception(errors[0])
         if self.raised is not None and isinstance(made, (ast.WrappingRuntimeException, ast.ExternalException)):
             made.__cause__ = self.raised
-            if isinstance(self.raised, ast.CompilerException) or isinstance(made, ast.ExternalException):
-                made.cause = self.raised  # type: ignore[assignment]
         return made
 
 
@@ -162,9 +160,13 @@ def exception(diagnostic: dict[str, Any]) -> ast.CompilerException:
     """A diagnostic as the exception that its code names."""
     found = getattr(ast, str(diagnostic.get("code") or ""), None)
     cls = found if isinstance(found, type) and issubclass(found, ast.CompilerException) else ast.RuntimeException
-    made = cls.__new__(cls)
+    made: ast.CompilerException = cls.__new__(cls)
     text = str(diagnostic.get("message", ""))
-    ast.RuntimeException.__init__(made, None, text) if issubclass(cls, ast.RuntimeException) else ast.CompilerException.__init__(made, text)
+    # Its own constructor wants what only the compiler has.
+    if isinstance(made, ast.RuntimeException):
+        ast.RuntimeException.__init__(made, None, text)
+    else:
+        ast.CompilerException.__init__(made, text)
     if diagnostic.get("file"):
         made.set_location(ast.Location(str(diagnostic["file"]), int(diagnostic.get("line") or 1)))
     return made

@@ -93,7 +93,8 @@ def module_under_test(start: str) -> ModuleUnderTest:
             return ModuleUnderTest(found.group(1) if found else os.path.basename(here), here, "v1")
         for v2 in ("setup.cfg", "pyproject.toml"):
             if os.path.isfile(os.path.join(here, v2)) and os.path.isdir(os.path.join(here, PACKAGE)):
-                names = [d for d in sorted(os.listdir(os.path.join(here, PACKAGE))) if os.path.isdir(os.path.join(here, PACKAGE, d)) and d[0] not in "._"]
+                top = os.path.join(here, PACKAGE)
+                names = [d for d in sorted(os.listdir(top)) if os.path.isdir(os.path.join(top, d)) and d[0] not in "._"]
                 if len(names) == 1:
                     return ModuleUnderTest(names[0], here, "v2")
         parent = os.path.dirname(here)
@@ -103,7 +104,7 @@ def module_under_test(start: str) -> ModuleUnderTest:
 
 
 def get_resources_matching(
-    resources: Iterable[Resource], resource_type: str, should_filter_model_type: bool = False, **filter_args: object
+    resources: Iterable[Resource], resource_type: str, should_filter_model_type: bool = False, **filter_args: Any
 ) -> Iterator[Resource]:
     """The resources of a type whose attributes have given values. With should_filter_model_type subtypes do not count."""
     for r in resources:
@@ -118,14 +119,14 @@ def check_serialization(resource: Resource) -> Resource:
 
 
 def get_resource(
-    resources: Iterable[Resource], resource_type: str, should_filter_model_type: bool = False, **filter_args: object
+    resources: Iterable[Resource], resource_type: str, should_filter_model_type: bool = False, **filter_args: Any
 ) -> Optional[Resource]:
     """A copy of the first resource that fits, None without one."""
     found = next(get_resources_matching(resources, resource_type, should_filter_model_type, **filter_args), None)
     return None if found is None else check_serialization(found)
 
 
-def get_one_resource(resources: Iterable[Resource], resource_type: str, **filter_args: object) -> Optional[Resource]:
+def get_one_resource(resources: Iterable[Resource], resource_type: str, **filter_args: Any) -> Optional[Resource]:
     """A copy of the one resource of exactly that type that fits, None without one. It is an error if several do."""
     found = list(get_resources_matching(resources, resource_type, True, **filter_args))
     assert len(found) <= 1, f"The filter should only match one resource, but it matches: [{','.join(str(r.id) for r in found)}]"
@@ -141,7 +142,9 @@ class Result:
     def assert_all(self, status: const.ResourceState = const.ResourceState.deployed) -> None:
         """Asserts that all have a status."""
         for r, ctx in self.results.items():
-            assert ctx.status == status, f"Resource {r.id} has status {ctx.status and ctx.status.value}, expected {status.value}\n{_log(ctx)}"
+            assert ctx.status == status, (
+                f"Resource {r.id} has status {ctx.status and ctx.status.value}, expected {status.value}\n{_log(ctx)}"
+            )
 
     def assert_has_no_changes(self) -> None:
         """Asserts that no handler saw a difference."""
@@ -154,24 +157,24 @@ class Result:
             assert ctx.changes, f"Resource {r.id} has no changes, expected some changes"
             assert "purged" in ctx.changes, f"Resource {r.id} is changed in {sorted(ctx.changes)}, and neither created nor deleted"
 
-    def get_contexts_for(self, resource_type: str, **filter_args: object) -> set[handlers.HandlerContext]:
+    def get_contexts_for(self, resource_type: str, **filter_args: Any) -> set[handlers.HandlerContext]:
         """The contexts of the resources that fit."""
         return {self.results[r] for r in get_resources_matching(self.results, resource_type, **filter_args)}
 
-    def get_context_for(self, resource_type: str, **filter_args: object) -> Optional[handlers.HandlerContext]:
+    def get_context_for(self, resource_type: str, **filter_args: Any) -> Optional[handlers.HandlerContext]:
         """The context of the one resource that fits, None without one; LookupError when several do."""
         found = list(get_resources_matching(self.results, resource_type, **filter_args))
         if len(found) > 1:
             raise LookupError("Multiple resources match this filter, if this is intentional, use get_contexts_for")
         return self.results[found[0]] if found else None
 
-    def get_resource(self, resource_type: str, strict_mode: bool = False, **filter_args: object) -> Optional[Resource]:
+    def get_resource(self, resource_type: str, strict_mode: bool = False, **filter_args: Any) -> Optional[Resource]:
         """The first resource that fits; with strict_mode the one of exactly that type."""
         if strict_mode:
             return self.get_one_resource(resource_type, **filter_args)
         return get_resource(self.results, resource_type, **filter_args)
 
-    def get_one_resource(self, resource_type: str, **filter_args: object) -> Optional[Resource]:
+    def get_one_resource(self, resource_type: str, **filter_args: Any) -> Optional[Resource]:
         """The one resource of exactly that type that fits, None without one."""
         return get_one_resource(self.results, resource_type, **filter_args)
 
@@ -283,7 +286,9 @@ class MockClient:
 class Project:
     """A project to compile models in, with the module under test on its path."""
 
-    def __init__(self, project_dir: str, env_path: str = "", load_plugins: Optional[bool] = True, module: Optional[ModuleUnderTest] = None) -> None:
+    def __init__(
+        self, project_dir: str, env_path: str = "", load_plugins: Optional[bool] = True, module: Optional[ModuleUnderTest] = None
+    ) -> None:
         self._test_project_dir = project_dir
         self._env_path = env_path
         self._should_load_plugins = load_plugins
@@ -378,16 +383,16 @@ class Project:
         models: dict[str, Any] = {}
         host = self._session.host if self._session else None
         for several in (host.made if host else {}).values():
-            for r in several:
-                models[r.id.resource_str()] = r.model
+            for one in several:
+                models[one.id.resource_str()] = one.model
         out: dict[Id, Resource] = {}
         for r in made:
             rid = Id.parse_id(r["id"])
-            fields = {**r["attributes"], "id": r["id"], "requires": r["requires"]}
+            fields: dict[str, Any] = {**r["attributes"], "id": r["id"], "requires": r["requires"]}
             if resources.resource.get_class(rid.entity_type)[0] is None:
                 _declare(rid.entity_type, rid.attribute, list(r["attributes"]))
             new = Resource.deserialize(fields)
-            new.model = models.get(rid.resource_str())
+            vars(new)["model"] = models.get(rid.resource_str())
             out[new.id] = new
         return out
 
@@ -418,13 +423,13 @@ class Project:
             raise Exception(f"No entities of type {fortype} found in the model")
         return [proxy.DynamicProxy.return_value(i) for i in self.types[fortype].get_all_instances()]
 
-    def get_resource(self, resource_type: str, strict_mode: bool = False, **filter_args: object) -> Optional[Resource]:
+    def get_resource(self, resource_type: str, strict_mode: bool = False, **filter_args: Any) -> Optional[Resource]:
         """The first resource of a type whose attributes have given values; with strict_mode the one of exactly that type."""
         if strict_mode:
             return self.get_one_resource(resource_type, **filter_args)
         return get_resource(self.resources.values(), resource_type, **filter_args)
 
-    def get_one_resource(self, resource_type: str, **filter_args: object) -> Optional[Resource]:
+    def get_one_resource(self, resource_type: str, **filter_args: Any) -> Optional[Resource]:
         """The one resource of exactly that type that fits, None without one."""
         return get_one_resource(self.resources.values(), resource_type, **filter_args)
 
@@ -489,7 +494,9 @@ class Project:
     def get_plugins(self) -> dict[str, Any]:
         """All functions of the module under test by name."""
         if self._plugins is None:
-            raise Exception("Plugins not loaded, perhaps you should use the `project` fixture or initialize the Project with load_plugins == True")
+            raise Exception(
+                "Plugins not loaded, perhaps you should use the `project` fixture or initialize the Project with load_plugins == True"
+            )
         return dict(self._plugins)
 
     def get_plugin_function(self, function_name: str) -> Any:
@@ -575,7 +582,7 @@ class Project:
         status: const.ResourceState = const.ResourceState.deployed,
         run_as_root: bool = False,
         change: Optional[const.Change] = None,
-        **filter_args: object,
+        **filter_args: Any,
     ) -> Resource:
         """Deploys the first resource that fits, asserts the status and returns the resource."""
         found = self.get_resource(resource_type, **filter_args)
@@ -587,7 +594,7 @@ class Project:
         return found
 
     def dryrun_resource(
-        self, resource_type: str, status: const.ResourceState = const.ResourceState.dry, run_as_root: bool = False, **filter_args: object
+        self, resource_type: str, status: const.ResourceState = const.ResourceState.dry, run_as_root: bool = False, **filter_args: Any
     ) -> dict[str, Any]:
         """Dry-runs the first resource that fits, asserts the status and returns the differences."""
         found = self.get_resource(resource_type, **filter_args)
@@ -601,8 +608,8 @@ class Project:
         resource_type: str,
         run_as_root: bool = False,
         dry_run: bool = False,
-        expected_status: Union[const.ResourceState, None, str] = "default",
-        **filter_args: object,
+        expected_status: Union[const.ResourceState, str, None] = "default",
+        **filter_args: Any,
     ) -> DeployResultV2:
         """Deploys the first resource that fits. expected_status is deployed, or dry in a dry run; None asserts nothing."""
         found = self.get_resource(resource_type, **filter_args)
@@ -621,8 +628,8 @@ class Project:
         self,
         resource_type: str,
         run_as_root: bool = False,
-        expected_status: Union[const.ResourceState, None, str] = "default",
-        **filter_args: object,
+        expected_status: Union[const.ResourceState, str, None] = "default",
+        **filter_args: Any,
     ) -> DeployResultV2:
         """Dry-runs the first resource that fits."""
         return self.deploy_resource_v2(resource_type, run_as_root, True, expected_status, **filter_args)
@@ -765,7 +772,7 @@ def _forget(name: str) -> None:
 
 def _functions(prefix: str) -> list[Callable[[], None]]:
     """The functions of all modules whose names begin so."""
-    out = []
+    out: list[Callable[[], None]] = []
     for name, loaded in list(sys.modules.items()):
         if name.startswith(PACKAGE + "."):
             out.extend(f for n, f in vars(loaded).items() if n.startswith(prefix) and inspect.isfunction(f))
@@ -787,7 +794,9 @@ def project_dir(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The directory of the project that models are compiled in."""
     top = tmp_path_factory.mktemp("project")
     (top / "libs").mkdir()
-    (top / "project.yml").write_text("name: testcase\ndescription: Project for testcase\nmodulepath: libs\ndownloadpath: libs\n", encoding="utf-8")
+    (top / "project.yml").write_text(
+        "name: testcase\ndescription: Project for testcase\nmodulepath: libs\ndownloadpath: libs\n", encoding="utf-8"
+    )
     return str(top)
 
 

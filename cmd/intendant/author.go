@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/python"
+	"github.com/intendant/intendant/python/venv"
+)
+
+// moduleTemplate is what a new module begins with. NAME stands for its name, Name for that of its entity.
+//
+//go:embed all:template
+var moduleTemplate embed.FS
+
+// createFlags are the flags of intendant module create.
+type createFlags struct {
+	dir string
+	v1  bool
+}
+
+// newModuleCreateCommand makes a module to begin with.
+func newModuleCreateCommand() *cobra.Command {
+	f := &createFlags{}
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make a new module with a resource, its handler, a plugin, and tests that pass", Args: cobra.ExactArgs(1),
+		Example: "  intendant module create dns\n  cd dns && intendant module test",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at, err := f.create(args[0])
+			if err != nil {
+				return &exitError{code: exitUsage, err: err}
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Made %s. Next: cd %s && intendant module test\n", at, at)
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&f.dir, "output-dir", "d", ".", "where the directory of the module is made")
+	cmd.Flags().BoolVar(&f.v1, "v1", false, "in the layout V1: a directory with a module.yml, instead of a Python package")
+	return cmd
+}
+
+// create makes the module and returns its directory.
+func (f *createFlags) create(name string) (string, error) {
+	if err := module.CheckModuleName(name); err != nil {
+		return "", err
+	}
+	at := filepath.Join(f.dir, name)
+	if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s exists already: choose another name, or another place with --output-dir", at)
+	}
+	fill := strings.NewReplacer("NAME", name, "PACKAGE", module.PackageOf(name))
+	layout := "v2"
+	if f.v1 {
+		layout = "v1"
+	}
+	for _, part := range []string{"common", layout} {
+		root := path.Join("template", part)
+		err := fs.WalkDir(moduleTemplate, root, func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := moduleTemplate.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			rel := strings.TrimSuffix(strings.TrimPrefix(file, root+"/"), ".in")
+			plugins := path.Join("inmanta_plugins", name)
+			if f.v1 {
+				plugins = "plugins"
+			}
+			rel = fill.Replace(strings.Replace(rel, "plugins/", plugins+"/", 1))
+			to := filepath.Join(at, filepath.FromSlash(rel))
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(to, []byte(fill.Replace(string(text))), 0o644) //nolint:gosec // sources, for everybody to read
+		})
+		if err != nil {
+			return "", fmt.Errorf("making the module: %w", err)
+		}
+	}
+	return at, nil
+}
+
+// testFlags are the flags of intendant module test.
+type testFlags struct {
+	g      *globals
+	python string
+	path   bool
+}
+
+// newModuleTestCommand runs the tests of a module.
+func newModuleTestCommand(g *globals) *cobra.Command {
+	f := &testFlags{g: g}
+	cmd := &cobra.Command{
+		Use: "test [DIR] [-- PYTEST-ARGUMENTS]", Short: "Run the tests of a module with pytest",
+		Long: `Run the tests of the module in DIR (default: the current directory) with pytest.
+
+The tests get the fixture project: project.compile("..."), project.get_resource("..."), project.deploy_resource("...") and others;
+see the guide for authors of modules. They run in an environment with what the module requires, which is made once and kept, or in
+that of --python, which must have pytest. The exit status is that of pytest.`,
+		Args:    cobra.ArbitraryArgs,
+		Example: "  intendant module test\n  intendant module test dns -- -k zone -x",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if n := cmd.ArgsLenAtDash(); n != 0 && len(args) > 0 {
+				if n > 1 || n < 0 && len(args) > 1 {
+					return &exitError{code: exitUsage, err: errors.New("at most one directory; arguments of pytest follow --")}
+				}
+				dir, args = args[0], args[1:]
+			}
+			return f.run(cmd.Context(), dir, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringVar(&f.python, "python", "", "run in the environment of this interpreter")
+	cmd.Flags().BoolVar(&f.path, "print-path", false, "print the directory for PYTHONPATH and do nothing else: for running pytest -p pytest_inmanta.plugin by other means")
+	return cmd
+}
+
+// testPackages are what tests get besides what the module requires.
+var testPackages = []string{"pytest>=7", "jinja2>=3.1", "email_validator", "pydantic>=2"}
+
+func (f *testFlags) run(ctx context.Context, dir string, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	cache, err := cacheDir()
+	if err != nil {
+		return err
+	}
+	runtime, err := python.Unpack(filepath.Join(cache, "python"))
+	if err != nil {
+		return err
+	}
+	if f.path {
+		_, err := fmt.Fprintln(stdout, runtime)
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return &exitError{code: exitUsage, err: fmt.Errorf("opening the module: %w", err)}
+	}
+	defer func() { _ = root.Close() }()
+	about, err := module.Describe(root.FS())
+	if err != nil {
+		return &exitError{code: exitUsage, err: fmt.Errorf("%s is not the directory of a module: %w", dir, err)}
+	}
+	interpreter := f.python
+	if interpreter == "" {
+		if interpreter, err = f.environment(ctx, cache, root.FS(), about, stderr); err != nil {
+			return plain(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, interpreter, append([]string{"-m", "pytest", "-p", "pytest_inmanta.plugin"}, args...)...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, stdin, stdout, stderr
+	cmd.Env = append(os.Environ(), "INTENDANT="+self, "PYTHONPATH="+strings.TrimSuffix(runtime+string(os.PathListSeparator)+os.Getenv("PYTHONPATH"), string(os.PathListSeparator)))
+	err = cmd.Run()
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		return &exitError{code: max(e.ExitCode(), exitFailed)}
+	}
+	if err != nil {
+		return &exitError{code: exitUsage, err: fmt.Errorf("running pytest: %w", err)}
+	}
+	return nil
+}
+
+// environment makes the environment that the tests run in, and returns its interpreter.
+func (f *testFlags) environment(ctx context.Context, cache string, root fs.FS, about module.Description, stderr io.Writer) (string, error) {
+	c, err := f.g.load(nil)
+	if err != nil {
+		return "", err
+	}
+	index, err := packageIndex(c)
+	if err != nil {
+		return "", err
+	}
+	if index.URL == "" && !index.NoIndex && len(index.FindLinks) == 0 {
+		index.UseSystemConfig = true // who tests a module of their own has pip set up
+	}
+	wanted := slices.Clone(testPackages)
+	own := module.PackageOf(about.Name)
+	for _, m := range about.Modules {
+		// The embedded std, exec and fs serve unless the tests' environment has others.
+		if about.Layout == module.LayoutV2 && module.PackageOf(m.Name) != own && !slices.Contains([]string{"std", "exec", "fs"}, m.Name) {
+			wanted = append(wanted, m.Text)
+		}
+	}
+	for _, p := range about.Packages {
+		wanted = append(wanted, p.Text)
+	}
+	dev, err := developmentRequirements(root)
+	if err != nil {
+		return "", err
+	}
+	wanted = append(wanted, dev...)
+	provided := map[string]string{"pytest-inmanta": "3.2.0", "inmanta-dev-dependencies": "2.160.0", own: "0"}
+	maps.Copy(provided, providedPackages)
+	wanted = slices.DeleteFunc(wanted, func(text string) bool {
+		r, err := module.ParseRequirement(text)
+		return err == nil && provided[r.Name] != ""
+	})
+	// What pip says is of interest only when it fails.
+	var said bytes.Buffer
+	_, _ = fmt.Fprintln(stderr, "Preparing the environment of the tests; it is kept for the next time.")
+	envs := &venv.Cache{Dir: filepath.Join(cache, "environments"), Environ: os.Environ()}
+	env, err := envs.Ensure(ctx, venv.Spec{
+		Python: c.String("compiler", "python"), Requirements: wanted, Index: index, Provided: provided,
+	}, &said)
+	if err != nil {
+		_, _ = said.WriteTo(stderr)
+		return "", fmt.Errorf("making the environment for the tests: %w", err)
+	}
+	return env.Python, nil
+}
+
+// developmentRequirements reads requirements.dev.txt, without the options of pip and without what tests get anyway.
+func developmentRequirements(root fs.FS) ([]string, error) {
+	text, err := fs.ReadFile(root, "requirements.dev.txt")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading requirements.dev.txt: %w", err)
+	}
+	var out []string
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(" "+line, " #")
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "-") {
+			continue
+		}
+		if _, err := module.ParseRequirement(line); err != nil {
+			return nil, fmt.Errorf("requirements.dev.txt: %w", err)
+		}
+		out = append(out, line)
+	}
+	return out, nil
+}
