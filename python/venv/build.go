@@ -201,6 +201,9 @@ var system = regexp.MustCompile(`^(?:PIP_|UV_|NETRC=)`)
 // environment makes the variables of the builder.
 func (b *builder) environment() error {
 	use := b.spec.Index.UseSystemConfig
+	if len(b.cache.Environ) == 0 {
+		b.environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + b.temp}
+	}
 	for _, kv := range b.cache.Environ {
 		if steering.MatchString(kv) && (!use || !system.MatchString(kv)) {
 			continue

@@ -22,7 +22,8 @@ type Cache struct {
 	// Dir is where environments are kept, one directory each. All in it may be deleted while nobody uses it.
 	Dir string
 	// Environ are the variables that builders are run with, as in [os.Environ]: the search path, the proxy, certificates. Those
-	// that steer Python, pip or uv are left out unless an index says that the system's configuration counts.
+	// that steer Python, pip or uv are left out unless an index says that the system's configuration counts. Without any the usual
+	// search path is all that builders get.
 	Environ []string
 	// UV is the program uv; empty looks for it on the search path, "-" goes without it.
 	UV string

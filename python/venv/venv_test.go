@@ -422,6 +422,9 @@ func TestSweep(t *testing.T) {
 	c := newCache(t)
 	env := ensure(t, c, venv.Spec{})
 	old := time.Now().Add(-48 * time.Hour)
+	if _, err := (&venv.Cache{Dir: t.TempDir()}).Ensure(t.Context(), venv.Spec{}, nil); err != nil {
+		t.Errorf("Ensure without variables: %v", err)
+	}
 	age := func() {
 		t.Helper()
 		if err := os.Chtimes(filepath.Join(env.Dir, ".intendant.json"), old, old); err != nil {
