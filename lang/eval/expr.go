@@ -242,7 +242,8 @@ func (m *machine) evalFormat(u *unit, e *check.Format) (value.Value, *check.Faul
 		plain = plain && !strings.ContainsAny(s, "{}")
 		texts = append(texts, s)
 	}
-	text, ok := "", false
+	var text string
+	var ok bool
 	if plain {
 		text, ok = join(e, texts)
 	} else {

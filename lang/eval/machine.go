@@ -163,6 +163,7 @@ func (t *task) where() *check.Loc {
 		return t.u.where()
 	case runImplements:
 		return &t.inst.typ.Subs[t.arg].At
+	case runConstant, runRead:
 	}
 	return t.x.Where()
 }
@@ -189,7 +190,7 @@ func (m *machine) perform(next *task) *check.Fault {
 	case runImplements:
 		im := inst.typ.Subs[arg]
 		if f = m.implement(inst, im); f != nil {
-			f.By(&im.At, false)
+			f = f.By(&im.At, false)
 		}
 	}
 	if f != nil {

@@ -280,7 +280,7 @@ func (m *machine) listen(v *variable, c collector, at *check.Loc) (bool, *check.
 	default:
 		return false, nil
 	}
-	for i := 0; i < len(v.items()); i++ {
+	for i := 0; i < len(v.items()); i++ { //nolint:intrange // receiving a value may add others
 		if _, f := c.receive(m, v.items()[i], at); f != nil {
 			return true, f
 		}

@@ -58,7 +58,7 @@ type source struct{ strings.Builder }
 
 // addf appends a line.
 func (b *source) addf(format string, args ...any) {
-	fmt.Fprintf(b, format, args...)
+	_, _ = fmt.Fprintf(b, format, args...)
 	b.WriteByte('\n')
 }
 

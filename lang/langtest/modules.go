@@ -36,11 +36,11 @@ func (l Library) Project() fstest.MapFS {
 func (l Library) Module(k int) string {
 	b := &source{}
 	nothing, parent := "lib0::nothing", "lib0::Base"
-	switch {
-	case k == 0:
+	switch k {
+	case 0:
 		b.addf(noImplementation + "entity Base:\n    string name\n    int size = 0\nend")
 		nothing, parent = "nothing", "Base"
-	case k == 1:
+	case 1:
 		b.addf("import lib0")
 	default:
 		b.addf("import lib0\nimport %s", l.ModuleName(k-1))

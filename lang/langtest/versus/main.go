@@ -46,7 +46,7 @@ func main() {
 	err := run(ctx)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "versus:", err)
+		_, _ = fmt.Fprintln(os.Stderr, "versus:", err)
 		os.Exit(1)
 	}
 }
@@ -75,9 +75,9 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("starting intendant: %w", err)
 	}
 	v.started = start.Whole
-	fmt.Printf("Intendant starts and prints its help in %s.\n\n", seconds(v.started))
-	fmt.Println("| model | instances | reference: imports | compile | process | peak | intendant: compile | process | peak | compile × | process × |")
-	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+	_, _ = fmt.Fprintf(os.Stdout, "Intendant starts and prints its help in %s.\n\n", seconds(v.started))
+	_, _ = fmt.Fprintln(os.Stdout, "| model | instances | reference: imports | compile | process | peak | intendant: compile | process | peak | compile × | process × |")
+	_, _ = fmt.Fprintln(os.Stdout, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, s := range langtest.Shapes() {
 		if *shapes != "" && !slices.Contains(strings.Split(*shapes, ","), s.Name) {
 			continue
@@ -124,7 +124,7 @@ func (v *versus) row(ctx context.Context, s langtest.Shape, n, runs int) error {
 	if ours.Instances != theirs.Instances {
 		return fmt.Errorf("%s: intendant makes %d instances and the reference %d: they did not do the same work", dir, ours.Instances, theirs.Instances)
 	}
-	fmt.Printf("| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", s.Name, ours.Instances,
+	_, _ = fmt.Fprintf(os.Stdout, "| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", s.Name, ours.Instances,
 		seconds(theirs.Import), seconds(theirs.Compile), seconds(theirs.Whole), mebibytes(theirs.Peak),
 		seconds(ours.Compile), seconds(ours.Whole), mebibytes(ours.Peak),
 		ratio(theirs.Compile, ours.Compile), ratio(theirs.Whole, ours.Whole))
