@@ -92,7 +92,8 @@ func (p *parser) entity() Stmt {
 	if lower {
 		s.Name = p.ident()
 	} else {
-		s.Name = p.declared(tCID)
+		s.Name = p.nameOf(p.tok)
+		p.expect(tCID)
 	}
 	if p.accept(tExtends) {
 		p.head(func() {
@@ -106,9 +107,13 @@ func (p *parser) entity() Stmt {
 		p.wanted = tColon
 		p.unexpected()
 	}
-	if lower {
-		p.report("ParserException", s.Name.Span(), "Syntax error: Invalid identifier: Entity names must start with a capital").
-			Hint = "write entity " + capital(s.Name.Text) + ":"
+	// What is wrong with the name comes behind what is wrong with the rest, as the reference has it.
+	checkName := func() {
+		if lower {
+			p.report("ParserException", s.Name.Span(), "Syntax error: Invalid identifier: Entity names must start with a capital").
+				Hint = "write entity " + capital(s.Name.Text) + ":"
+		}
+		p.checkHyphen(s.Name)
 	}
 	p.mark(markOpen)
 	p.next()
@@ -116,6 +121,7 @@ func (p *parser) entity() Stmt {
 	s.Doc = p.optionalDoc()
 	for p.tok.kind != tEnd {
 		if p.abandoned() {
+			checkName()
 			s.EndPos = p.leaveOpen()
 			return s
 		}
@@ -125,6 +131,7 @@ func (p *parser) entity() Stmt {
 	p.mark(markLine | markClose)
 	s.EndPos = Pos(p.tok.end + 1)
 	p.ends()
+	checkName()
 	p.next()
 	return s
 }
