@@ -87,7 +87,10 @@ func (c exportContext) AddFile(content []byte) string { return c.h.AddFile(conte
 func (c exportContext) Random(purpose string, n int) []byte { return c.h.Random(purpose, n) }
 
 func (c exportContext) Type(name string) (value.TypeInfo, bool) {
-	return eval.Describe(c.h.c.bound, name)
+	if c.h.c.res.Model == nil {
+		return value.TypeInfo{}, false
+	}
+	return c.h.c.res.Model.Type(name)
 }
 func (c exportContext) TypeNames() []string   { return eval.TypeNames(c.h.c.bound) }
 func (c exportContext) PluginNames() []string { return eval.PluginNames(c.h.c.bound) }

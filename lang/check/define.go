@@ -82,6 +82,7 @@ func (c *checker) defineRelation(ns *Namespace, s *syntax.Relation) *Fault {
 		if rightEnd, f = end(right, left, s.Right); f != nil {
 			return f
 		}
+		rightEnd.Right = true
 	}
 	if rightEnd != nil && left == right && s.Left.Name.Text == s.Right.Name.Text {
 		rightEnd.End = rightEnd // a relation that is its own inverse

@@ -154,6 +154,7 @@ type Attribute struct {
 	Low, High       int // High is -1 without an upper bound
 	End             *Attribute
 	Annotations     []*Annotation
+	Right           bool         // the end that stands on the right of its statement
 	FreezeBefore    []*Attribute // attributes that the precedence policy freezes after this one
 	Precedes        bool         // FreezeBefore is not empty
 	PolicyRank      int          // place in the policy's order, counting from 1; 0 for attributes that it does not name

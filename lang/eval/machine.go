@@ -49,9 +49,10 @@ type Model struct {
 	// Steps is how many units ran, Freezes how many relations had to be closed to go on.
 	Steps, Freezes int64
 
-	m       *machine
-	globals [][]variable
-	prog    *check.Program
+	m           *machine
+	globals     [][]variable
+	prog        *check.Program
+	annotations []variable
 }
 
 // Variable is the value of a variable of a file, by namespace and name; nil when there is none.
@@ -77,7 +78,7 @@ func Run(ctx context.Context, p *check.Program, cfg Config) (*Model, []*check.Fa
 	m := newMachine(p, cfg)
 	fs, err := m.run(ctx)
 	return &Model{
-		Instances: m.instances, Steps: m.steps, Freezes: m.freezes, globals: m.files, prog: p, m: m,
+		Instances: m.instances, Steps: m.steps, Freezes: m.freezes, globals: m.files, prog: p, annotations: m.annotations, m: m,
 	}, fs, err
 }
 

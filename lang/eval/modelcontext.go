@@ -11,7 +11,9 @@ import (
 var _ value.ModelContext = (*callContext)(nil)
 
 // Type describes an entity or a typedef.
-func (c *callContext) Type(name string) (value.TypeInfo, bool) { return Describe(c.m.prog, name) }
+func (c *callContext) Type(name string) (value.TypeInfo, bool) {
+	return typeInfo(c.m.prog, c.m.annotations, name)
+}
 
 // TypeNames lists the qualified names of entities and typedefs, sorted.
 func (c *callContext) TypeNames() []string { return TypeNames(c.m.prog) }
@@ -83,8 +85,13 @@ func (c *callContext) Invoke(name string, args []value.Value, kwargs *value.Dict
 	return safely(p.Plugin, c, bound)
 }
 
-// Describe describes an entity or a typedef of a program.
-func Describe(p *check.Program, name string) (value.TypeInfo, bool) {
+// Type describes an entity or a typedef.
+func (m *Model) Type(name string) (value.TypeInfo, bool) {
+	return typeInfo(m.prog, m.annotations, name)
+}
+
+// typeInfo describes an entity or a typedef of a program.
+func typeInfo(p *check.Program, annotations []variable, name string) (value.TypeInfo, bool) {
 	switch s := p.Symbols[name].(type) {
 	case *check.Typedef:
 		t := value.TypeInfo{Name: name, Base: s.Base.String(), Line: s.At.Line()}
@@ -110,15 +117,25 @@ func Describe(p *check.Program, name string) (value.TypeInfo, bool) {
 			}
 		}
 		for _, a := range s.All {
-			t.Attributes = append(t.Attributes, describeAttribute(a))
+			t.Attributes = append(t.Attributes, describeAttribute(a, annotations))
 		}
 		return t, true
 	}
 	return value.TypeInfo{}, false
 }
 
-func describeAttribute(a *check.Attribute) value.AttributeInfo {
-	info := value.AttributeInfo{Name: a.Name, Owner: a.Entity.FullName(), Type: a.Type.String(), Relation: a.Relation, Low: a.Low, High: a.High}
+func describeAttribute(a *check.Attribute, annotations []variable) value.AttributeInfo {
+	info := value.AttributeInfo{
+		Name: a.Name, Owner: a.Entity.FullName(), Type: a.Type.String(), Relation: a.Relation, Low: a.Low, High: a.High, Right: a.Right,
+	}
+	for _, an := range a.Annotations {
+		v := &annotations[an.ID]
+		x := value.AnnotationInfo{Value: v.val}
+		if !v.done {
+			x.Unset = &value.UnsetError{Instance: noInstance{}, Attribute: a.Name, Waiter: v}
+		}
+		info.Annotations = append(info.Annotations, x)
+	}
 	if a.End != nil {
 		info.EndEntity, info.EndName = a.End.Entity.FullName(), a.End.Name
 	}

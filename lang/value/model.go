@@ -38,6 +38,12 @@ type TypeInfo struct {
 	Line int
 }
 
+// AnnotationInfo is an annotation of a relation: its value, or what is to be waited for.
+type AnnotationInfo struct {
+	Value Value
+	Unset *UnsetError
+}
+
 // AttributeInfo describes an attribute or a relation of an entity.
 type AttributeInfo struct {
 	Name string
@@ -50,4 +56,7 @@ type AttributeInfo struct {
 	Low, High int
 	// EndEntity and EndName are the other end of a relation; empty when that has no name.
 	EndEntity, EndName string
+	// Annotations are those of a relation; Right says that the attribute stands on the right of the statement.
+	Annotations []AnnotationInfo
+	Right       bool
 }

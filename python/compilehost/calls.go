@@ -160,6 +160,9 @@ type describedAttribute struct {
 	Low      int      `json:"low"`
 	High     *int     `json:"high,omitempty"`
 	End      []string `json:"end,omitempty"`
+	// Source and Target are annotations: those of the end on the left of the statement are its source's.
+	Source json.RawMessage `json:"source,omitempty"`
+	Target json.RawMessage `json:"target,omitempty"`
 }
 
 func (h *Host) describe(c value.ModelContext, args json.RawMessage) (json.RawMessage, error) {
@@ -172,6 +175,7 @@ func (h *Host) describe(c value.ModelContext, args json.RawMessage) (json.RawMes
 		return nil, fmt.Errorf("there is no entity %s", name)
 	}
 	d := described{Parents: list(info.Parents), Children: list(info.Children), Attributes: []describedAttribute{}, File: info.File, Line: info.Line}
+	e := newEncoder(h.t, c)
 	for _, a := range info.Attributes {
 		x := describedAttribute{Name: a.Name, Entity: a.Owner, Type: a.Type, Relation: a.Relation, Low: a.Low}
 		if a.High >= 0 {
@@ -180,9 +184,38 @@ func (h *Host) describe(c value.ModelContext, args json.RawMessage) (json.RawMes
 		if a.EndName != "" {
 			x.End = []string{a.EndEntity, a.EndName}
 		}
+		if len(a.Annotations) > 0 {
+			text := h.annotations(e, a.Annotations)
+			if x.Source = text; a.Right {
+				x.Source, x.Target = nil, text
+			}
+		}
 		d.Attributes = append(d.Attributes, x)
 	}
-	return json.Marshal(d)
+	b, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("describing %s: %w", name, err)
+	}
+	return e.rest(b[:len(b)-1]), nil
+}
+
+// annotations are annotations of a relation: each {"v": value}, or {"unset": n} while there is no value.
+func (h *Host) annotations(e *encoder, all []value.AnnotationInfo) json.RawMessage {
+	b := []byte{'['}
+	for i, a := range all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if a.Unset != nil {
+			h.wait++
+			h.waits[h.wait] = a.Unset
+			b = strconv.AppendInt(append(b, `{"unset":`...), int64(h.wait), 10)
+		} else {
+			b = e.value(append(b, `{"v":`...), a.Value)
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']')
 }
 
 // list is never null in JSON.

@@ -267,8 +267,8 @@ func TestLoadFaults(t *testing.T) {
 		"bad annotation": {
 			"from inmanta.plugins import plugin\n@plugin\ndef f(x: set[int]):\n    pass", "InvalidTypeAnnotation", "only list, Sequence, dict and Mapping", 2,
 		},
-		"unknown type":    {"from inmanta.plugins import plugin\n@plugin\ndef f(x: 'm::Nope'):\n    pass", "", "could not find type m::Nope", 0},
-		"deprecated":      {"from inmanta.plugins import deprecated\n@deprecated\ndef f(x: int):\n    pass", "PluginModuleLoadException", "should be used in combination with the '@plugin'", 0},
+		"unknown type": {"from inmanta.plugins import plugin\n@plugin\ndef f(x: 'm::Nope'):\n    pass", "", "could not find type m::Nope", 0},
+		"deprecated":   {"from inmanta.plugins import deprecated\n@deprecated\ndef f(x: int):\n    pass", "PluginModuleLoadException", "should be used in combination with the '@plugin'", 0},
 		"reserved field": {
 			"from inmanta.resources import Resource, resource\n@resource('m::E', agent='a', id_attribute='b')\nclass E(Resource):\n    fields = ('requires',)",
 			"", "requires is a reserved keyword", 0,
@@ -506,7 +506,7 @@ entity F extends E:
     """a comment"""
     port? number = null
 end
-F.es [0:] -- E.fs [0:2]
+F.es [0:] "note", 4 E.fs [0:2]
 implement F using parents
 `, `
 import os
@@ -533,6 +533,8 @@ def all(arg: "string", ctx: Context) -> "string":
     es = e.get_attribute("es")
     assert isinstance(es, RelationAttribute) and es.is_multi() and es.low == 0 and es.high is None
     assert es.end.name == "fs" and es.end.high == 2 and es.end.low == 0
+    assert [a.get_value() for a in es.source_annotations] == ["note", 4] and es.target_annotations == []
+    assert [a.get_value() for a in es.end.target_annotations] == ["note", 4]
     port = ctx.get_type("port")
     assert port.validate(80)
     try:

@@ -18,7 +18,6 @@ is a dataclass], and ``a``: attributes that are known, as [serial, type, name, v
 from __future__ import annotations
 
 import base64
-import contextlib
 import dataclasses
 import enum
 import inspect
@@ -60,6 +59,7 @@ class Host:
         self.entities: dict[int, entity.Entity] = {}
         self.entity_by_name: dict[str, Any] = {}
         self.unknowns: dict[int, Unknown] = {}
+        self.unknown_numbers: dict[int, int] = {}  # by identity
         self.refs: dict[int, references.Reference[Any]] = {}
         self.ref_numbers: dict[int, int] = {}
         self.plugins: list[plugins.Plugin] = []
@@ -90,6 +90,7 @@ class Host:
             unknown = self.unknowns.get(number)
             if unknown is None:
                 unknown = self.unknowns[number] = Unknown(source)
+                self.unknown_numbers[id(unknown)] = number
             return unknown
         if key == "$r":
             return self._reference(*v)
@@ -152,9 +153,9 @@ class Host:
         if isinstance(v, NoneValue):
             return None
         if isinstance(v, Unknown):
-            for number, known in self.unknowns.items():
-                if known is v:
-                    return {"$u": number}
+            number = self.unknown_numbers.get(id(v))
+            if number is not None:
+                return {"$u": number}
             return {"$u": [self._source(v)]}
         if isinstance(v, references.Reference):
             return self._encode_reference(v)
@@ -301,7 +302,9 @@ class Host:
             owner = self.find_type(a["entity"])
             if a.get("relation"):
                 made: Any = attribute.RelationAttribute(owner, self.find_type(a["type"]), a["name"], a["low"], a.get("high"))
-                made.source_annotations = [attribute.RelationAnnotation(self._annotation(x)) for x in a.get("annotations") or ()]
+                for side in ("source", "target"):
+                    found = [Annotation(self, kind, a["name"], side, i) for i in range(len(a.get(side) or ()))]
+                    setattr(made, side + "_annotations", found)
             else:
                 nullable = a["type"].endswith("?")
                 made = attribute.Attribute(owner, asttype.resolve_type(a["type"]), a["name"], "[]" in a["type"], nullable)
@@ -322,11 +325,6 @@ class Host:
             "comment": d.get("comment"),
             "location": (d["file"], d["line"]) if d.get("file") else None,
         }
-
-    def _annotation(self, v: Any) -> Any:
-        with contextlib.suppress(ast.UnknownException):
-            return proxy.DynamicProxy.return_value(v)
-        return v
 
     def validate(self, type_name: str, value: Any) -> Optional[str]:
         """Checks a value against a typedef; the text of the fault, or None."""
@@ -391,6 +389,20 @@ class Waiter:
 
     def __repr__(self) -> str:
         return f"{self.instance!r}.{self.name}"
+
+
+class Annotation(attribute.RelationAnnotation):
+    """An annotation of a relation, read when it is asked for: it is evaluated while the model runs."""
+
+    def __init__(self, host: Host, kind: entity.Entity, name: str, side: str, index: int) -> None:
+        super().__init__(None)
+        self._host, self._kind, self._name, self._side, self._index = host, kind, name, side, index
+
+    def get_value(self) -> Any:
+        """The value; raises UnsetException when it is not there yet."""
+        answer = self._host.ask("describe", self._kind.get_full_name())
+        found = next(a for a in answer["attributes"] if a["name"] == self._name)[self._side][self._index]
+        return self._host._value(found, None, self._name)
 
 
 class _LazyEnd:
