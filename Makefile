@@ -35,7 +35,7 @@ unit: ## the quick part of the tests, without browser, database and git servers
 e2e: build ## the console through the real binary, in a real browser
 	cd web && npm run e2e
 
-lint: ## golangci-lint, eslint, the TypeScript compiler
+lint: ## golangci-lint, ruff, mypy, eslint, the TypeScript compiler
 	@scripts/lint.sh
 
 vuln: ## known vulnerabilities in what we depend on (needs the vulnerability database)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All linters. golangci-lint is built once into bin/tools, at the version pinned here.
+# All linters, at the versions pinned here; what the machine lacks of them is put into bin/tools once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=v2.15.0
@@ -8,16 +8,19 @@ if ! [ -x "$lint" ] || ! "$lint" version 2>/dev/null | grep -q "${version#v}"; t
   GOBIN="$PWD/bin/tools" go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
 fi
 "$lint" run ./...
-# The Python packages, with the linters that are installed.
-for tool in ruff mypy; do
-  if ! command -v "$tool" >/dev/null; then
-    echo "lint: $tool is not installed: the Python packages are not checked by it" >&2
-    continue
-  fi
-  case $tool in
-    ruff) (cd python && ruff check inmanta intendant_host pytest_inmanta tests) ;;
-    mypy) (cd python && mypy inmanta intendant_host pytest_inmanta tests) ;;
-  esac
-done
+
+# The Python packages: the linters live in an environment of their own, made anew when a pin changes. pytest is there for its types.
+pins=(ruff==0.17.6 mypy==2.4.1 pytest==9.2.0)
+env=$PWD/bin/tools/pylint-env
+if [ "$(cat "$env/pins" 2>/dev/null)" != "${pins[*]}" ]; then
+  rm -rf "$env"
+  python3 -m venv "$env" || { echo "lint: python3 -m venv failed: install Python 3.10 or newer with venv (Debian: python3-venv)" >&2; exit 1; }
+  "$env/bin/pip" install --quiet --disable-pip-version-check "${pins[@]}"
+  echo "${pins[*]}" >"$env/pins"
+fi
+packages=(inmanta intendant_host pytest_inmanta tests)
+(cd python && "$env/bin/ruff" check "${packages[@]}" && "$env/bin/mypy" "${packages[@]}")
+
+# The console.
 make --no-print-directory web
 (cd web && npm run --silent lint)
