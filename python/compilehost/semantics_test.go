@@ -368,6 +368,24 @@ def maybe(p: Optional[Point]) -> bool:
 `), nil).printed(t, "5\n4\n5\n2\n1\nFalse\nTrue")
 }
 
+func TestDataclassMismatch(t *testing.T) {
+	t.Parallel()
+	for python, want := range map[string]string{
+		"@dataclass(frozen=True)\nclass P:\n    x: int\n    z: int": "it has no field y and the model has no attribute z",
+		"@dataclass\nclass P:\n    x: int\n    y: int":              "it is not frozen",
+		"class P:\n    pass": "has no corresponding Python dataclass inmanta_plugins.m.P",
+	} {
+		compile(t, project("m::f(m::P(x=1, y=2))", "entity P extends std::Dataclass:\n    int x\n    int y\nend\nimplement P using std::none", `
+from dataclasses import dataclass
+from inmanta.plugins import plugin
+`+python+`
+@plugin
+def f(p: "m::P") -> None:
+    return None
+`), nil).fails(t, "WrappingRuntimeException", want)
+	}
+}
+
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	o := compile(t, project(`

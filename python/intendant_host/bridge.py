@@ -549,8 +549,19 @@ def _location(text: str) -> ast.Location:
 
 def pair_dataclass(cls: Any, kind: Any) -> None:
     """Notes at a dataclass which entity it stands for."""
-    if cls.__dict__.get("_paired_inmanta_entity") is not kind:
-        cls._paired_inmanta_entity = kind
+    if cls.__dict__.get("_paired_inmanta_entity") is kind:
+        return
+    ours = {field.name for field in dataclasses.fields(cls)}
+    theirs = set(kind.all_names) - {"requires", "provides"}
+    text = f"The dataclass {kind.get_full_name()} defined in the model does not match the corresponding Python dataclass"
+    text += f" {cls.__module__}.{cls.__qualname__}: "
+    if not cls.__dataclass_params__.frozen:
+        raise ast.RuntimeException(None, text + "it is not frozen; decorate it with @dataclass(frozen=True)")
+    if ours != theirs:
+        missing, extra = ", ".join(sorted(theirs - ours)), ", ".join(sorted(ours - theirs))
+        parts = [p for p in (missing and f"it has no field {missing}", extra and f"the model has no attribute {extra}") if p]
+        raise ast.RuntimeException(None, text + " and ".join(parts))
+    cls._paired_inmanta_entity = kind
 
 
 def dataclass_of_entity(name: str) -> type:
