@@ -1,6 +1,8 @@
 package compilehost_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +16,8 @@ import (
 // A module in the layout V2 is an installed package; V1 and V2 modules import each other.
 func TestInstalledModule(t *testing.T) {
 	t.Parallel()
-	site := t.TempDir()
+	dir := t.TempDir()
+	site := filepath.Join(dir, "checkout") // sources of the project, where nothing may be left
 	for name, text := range map[string]string{
 		"inmanta_plugins/two/model/_init.cf":      "entity E:\n    string name\nend\nimplement E using std::none\n",
 		"inmanta_plugins/two/model/sub/_init.cf":  "",
@@ -31,7 +34,7 @@ func TestInstalledModule(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := compile(t, `
+	o := compileIn(t, dir, `
 -- main.cf --
 import two
 import two::sub
@@ -63,6 +66,9 @@ raise AssertionError("never imported")
 		o.Inputs.Seed = "x"
 	})
 	o.printed(t, "hello x\n2.3\nhello y")
+	if _, err := os.Stat(filepath.Join(site, "inmanta_plugins", "two", "__pycache__")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("bytecode in the checkout: %v", err)
+	}
 }
 
 // The code of all modules is shipped whole, with what it requires.

@@ -101,7 +101,9 @@ def load(args: dict[str, Any]) -> dict[str, Any]:
     if args.get("std"):
         # Modules may import functions of std although that one is not written in Python here.
         dirs.setdefault("std", os.path.join(os.path.dirname(os.path.abspath(__file__)), "std"))
-    sys.meta_path.insert(0, ModuleFinder(dirs, {m["name"] for m in args["modules"] if m["layout"] != "v2"}))
+    inside = os.path.join(args["project"], "")
+    own = {m["name"] for m in args["modules"] if m["layout"] != "v2" or (m["dir"].startswith(inside) and "site-packages" not in m["dir"])}
+    sys.meta_path.insert(0, ModuleFinder(dirs, own))
     importlib.invalidate_caches()
     faults = []
     with warnings.catch_warnings(record=True) as caught:
