@@ -277,12 +277,13 @@ func shownInstances(t *testing.T, res *lang.Result, want []string) []string {
 		if err := d.Decode(&attrs); err != nil {
 			t.Fatal(err)
 		}
+		parts := []string{name}
 		for _, a := range slices.Sorted(maps.Keys(attrs)) {
 			if a != "requires" && a != "provides" {
-				name += " " + a + "=" + shown(attrs[a])
+				parts = append(parts, a+"="+shown(attrs[a]))
 			}
 		}
-		out = append(out, name)
+		out = append(out, strings.Join(parts, " "))
 	}
 	return out
 }

@@ -257,7 +257,8 @@ func (x *exporter) resource(r *ResourceType, i *eval.Instance) {
 	}
 	res := &exported{id: id, inst: i}
 	refs := &references{resource: string(id)}
-	b := append(x.buf[:0], '{')
+	b := x.buf[:0]
+	b = append(b, '{')
 	for n, name := range x.fields(r) {
 		if n > 0 {
 			b = append(b, ',')

@@ -47,7 +47,8 @@ func ExportInstance(i *eval.Instance) ExportedInstance {
 		}
 		b = appendValue(b, v)
 	}
-	e.Attributes = append(b, '}')
+	b = append(b, '}')
+	e.Attributes = b
 	return e
 }
 

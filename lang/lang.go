@@ -357,7 +357,7 @@ func namesIn(fsys fs.FS, root string, seen map[string]bool) {
 			if d != nil && d.IsDir() {
 				return fs.SkipDir
 			}
-			return nil //nolint:nilerr // what can not be read is reported when it is loaded
+			return nil // what can not be read is reported when it is loaded
 		case d.IsDir() && name != root && skipped(name):
 			return fs.SkipDir
 		case n > maxModels:

@@ -148,7 +148,7 @@ d = std::testing::NullResource(name=std::get_env("MISSING"))
 	res := mustCompile(t, project("main.cf", text), lang.Options{})
 	var got []string
 	for _, in := range res.State.Intents {
-		got = append(got, strings.Join([]string{string(in.Resource.Parts().Value), mark(in.Undefined, "undefined"), mark(in.Blocked, "blocked")}, " "))
+		got = append(got, strings.Join([]string{in.Resource.Parts().Value, mark(in.Undefined, "undefined"), mark(in.Blocked, "blocked")}, " "))
 	}
 	if d := cmp.Diff([]string{"a undefined ", "b  blocked", "c  blocked"}, got); d != "" {
 		t.Error(d)

@@ -94,8 +94,8 @@ func (b *binder) blockWith(body []syntax.Stmt, scope *Scope, loopVar string, kee
 			blk.Names = append(blk.Names, name)
 		}
 	}
-	for i := len(body) - 1; i >= 0; i-- {
-		if a, ok := body[i].(*syntax.Assign); ok {
+	for _, s := range slices.Backward(body) {
+		if a, ok := s.(*syntax.Assign); ok {
 			if v, ok := a.Target.(*syntax.VarRef); ok {
 				declare(v.Name.Text)
 			}
@@ -110,8 +110,8 @@ func (b *binder) blockWith(body []syntax.Stmt, scope *Scope, loopVar string, kee
 	}
 	var promised []*syntax.Assign
 	var first *Fault
-	for i := len(body) - 1; i >= 0; i-- {
-		s, below, f := b.stmtBelow(body[i], scope)
+	for _, written := range slices.Backward(body) {
+		s, below, f := b.stmtBelow(written, scope)
 		if f != nil {
 			if first == nil {
 				first = f
@@ -303,7 +303,7 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 	case *syntax.Interpolation:
 		return b.interpolation(e, scope, l)
 	case *syntax.FString:
-		parts, f := b.formatParts(e, e.Parts, scope, l)
+		parts, f := b.formatParts(e.Parts, scope, l)
 		if f != nil {
 			return nil, f
 		}
@@ -394,7 +394,7 @@ func (x *Format) cut() {
 	}
 }
 
-func (b *binder) formatParts(e *syntax.FString, parts []syntax.FormatPart, scope *Scope, l *layout) ([]FPart, *Fault) {
+func (b *binder) formatParts(parts []syntax.FormatPart, scope *Scope, l *layout) ([]FPart, *Fault) {
 	out := make([]FPart, 0, len(parts))
 	for _, p := range parts {
 		o := FPart{Text: p.Text, Positional: p.Positional, Conversion: byte(p.Conversion)}
@@ -404,7 +404,7 @@ func (b *binder) formatParts(e *syntax.FString, parts []syntax.FormatPart, scope
 				return nil, f
 			}
 		}
-		if o.Spec, f = b.formatParts(e, p.Spec, scope, l); f != nil {
+		if o.Spec, f = b.formatParts(p.Spec, scope, l); f != nil {
 			return nil, f
 		}
 		out = append(out, o)

@@ -315,7 +315,7 @@ func (c *checker) normalizeEntities() {
 func (c *checker) normalizeEntity(e *Entity, d *entityDef, whens map[*Implement]whenDef) *Fault {
 	if d != nil {
 		for i, s := range d.stmt.Attrs {
-			if f := c.checkDefault(e.Own[i], s, d.ns); f != nil {
+			if f := c.checkDefault(e.Own[i], s); f != nil {
 				return f
 			}
 		}
@@ -352,7 +352,7 @@ type whenDef struct {
 	when syntax.Expr
 }
 
-func (c *checker) checkDefault(a *Attribute, s *syntax.Attribute, ns *Namespace) *Fault {
+func (c *checker) checkDefault(a *Attribute, s *syntax.Attribute) *Fault {
 	if s.Default == nil {
 		return nil
 	}

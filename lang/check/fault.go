@@ -69,7 +69,7 @@ func sameLoc(a, b *Loc) bool {
 
 // Fault is an error of the model. It knows by which statement it was reported and what caused it, since both decide the
 // place at which the user is told of it.
-type Fault struct {
+type Fault struct { //nolint:errname // a fault is of the model; errors are of the program
 	// Class is the name of the exception class in the language specification, section 13.2.
 	Class string
 	// Msg is the text, without places.

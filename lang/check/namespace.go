@@ -33,8 +33,7 @@ func newRoot() *Namespace {
 }
 
 // child returns the namespace of the full name below the root, made if need be.
-func (root *Namespace) child(full string) *Namespace {
-	ns := root
+func (ns *Namespace) child(full string) *Namespace {
 	for part := range strings.SplitSeq(full, "::") {
 		c := ns.children[part]
 		if c == nil {
@@ -55,10 +54,9 @@ func (root *Namespace) child(full string) *Namespace {
 }
 
 // Find returns the namespace of the full name below the root, nil when there is none.
-func (root *Namespace) Find(full string) *Namespace { return root.find(full) }
+func (ns *Namespace) Find(full string) *Namespace { return ns.find(full) }
 
-func (root *Namespace) find(full string) *Namespace {
-	ns := root
+func (ns *Namespace) find(full string) *Namespace {
 	for part := range strings.SplitSeq(full, "::") {
 		if ns = ns.children[part]; ns == nil {
 			return nil

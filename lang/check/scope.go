@@ -43,6 +43,7 @@ func (s *Scope) Resolve(name string) Ref {
 		case scopeTypedef:
 			r.Kind, r.Missing = MissingRef, "Could not resolve the value "+name+" in this static context"
 			return r
+		default: // names of their own, below
 		}
 		if !sc.bare {
 			if i, ok := sc.names[name]; ok {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/intendant/intendant/lang/value"
@@ -298,8 +299,7 @@ func (e *Entity) collect() {
 	}
 	var defaults []Default
 	at := make(map[string]int)
-	for i := len(e.Parents) - 1; i >= 0; i-- {
-		p := e.Parents[i]
+	for _, p := range slices.Backward(e.Parents) {
 		p.collect()
 		for _, a := range p.All {
 			put(a)

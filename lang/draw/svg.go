@@ -191,8 +191,9 @@ func marker(k Kind, atStart bool) string {
 		return ` marker-` + end + `="url(#arrow)"`
 	case Parent:
 		return ` marker-` + end + `="url(#hollow)"`
+	default:
+		return ""
 	}
-	return ""
 }
 
 func (d *drawing) tip(e *Edge) string {
@@ -202,6 +203,7 @@ func (d *drawing) tip(e *Edge) string {
 		between = " → "
 	case Parent:
 		between = " extends "
+	case Line:
 	}
 	s := d.g.Nodes[e.From].Name + between + d.g.Nodes[e.To].Name
 	if e.Label != "" {

@@ -133,6 +133,7 @@ func (m *machine) bindArgs(e *check.Call, args []value.Value, kwargs []kwarg) (b
 			variadic = i
 		case value.VarKeyword:
 			keywords = i
+		case value.KeywordOnly:
 		}
 	}
 	if variadic < 0 && len(args) > positional {

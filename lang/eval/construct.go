@@ -400,16 +400,16 @@ func (m *machine) instanceKey(i *Instance, ix *check.IndexDef) (bool, *check.Fau
 }
 
 func keyText(i *Instance, names []string) string {
-	s := ""
+	var s strings.Builder
 	for n, name := range names {
 		if n > 0 {
-			s += ", "
+			s.WriteString(", ")
 		}
 		slot, _ := i.typ.Slot(name)
 		v, _ := i.variable(slot).get()
-		s += value.IndexKey(name, v)
+		s.WriteString(value.IndexKey(name, v))
 	}
-	return s
+	return s.String()
 }
 
 // startKey begins a key in the space of b, with the attributes that the index is over.
@@ -606,12 +606,14 @@ func indexOver(e *check.Entity, params []attrValue) *check.IndexDef {
 }
 
 func paramText(params []attrValue) string {
-	s := "["
+	var s strings.Builder
+	s.WriteByte('[')
 	for n, p := range params {
 		if n > 0 {
-			s += ", "
+			s.WriteString(", ")
 		}
-		s += "(" + value.StringRepr(p.name) + ", " + value.Repr(p.val) + ")"
+		s.WriteString("(" + value.StringRepr(p.name) + ", " + value.Repr(p.val) + ")")
 	}
-	return s + "]"
+	s.WriteByte(']')
+	return s.String()
 }

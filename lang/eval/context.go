@@ -41,7 +41,7 @@ func (c *callContext) Lookup(name string) (value.Value, bool, error) {
 	}
 	v, val, f := c.m.lookup(&r, c.sc)
 	if f != nil {
-		return nil, false, nil
+		return nil, false, nil //nolint:nilerr // the variable does not exist, which is what false says
 	}
 	if val != nil {
 		return val, true, nil

@@ -128,6 +128,7 @@ func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
 			v.kind = maybeVar
 		case check.Many:
 			v.kind = manyVar
+		case check.Plain:
 		}
 		if v.delayed() && v.canGet() {
 			m.enqueue(v)

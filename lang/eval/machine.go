@@ -439,8 +439,7 @@ func unselected(i *Instance) *check.Fault {
 func unset(i *Instance, v *variable) *check.Fault {
 	var f *check.Fault
 	if v.attr.Relation && v.attr.Multi() {
-		n := 0
-		n = len(v.items())
+		n := len(v.items())
 		f = check.New("UnsetException", nil, "The object %s is not complete: attribute %s (%s) requires %d values but only %d are set",
 			value.Str(i), v.attr.Name, &v.attr.At, v.attr.Low, n)
 	} else {

@@ -30,10 +30,11 @@ func (m *machine) lookup(r *check.Ref, sc *scope) (*variable, value.Value, *chec
 			f.Hint = i.typ.AttributeHint(r.Name)
 		}
 		return nil, nil, f
+	default: // check.MissingRef
+		f := check.New("NotFoundException", nil, "%s", r.Missing).On(&r.At)
+		f.Hint = r.Scope.Hint(r.Name)
+		return nil, nil, f
 	}
-	f := check.New("NotFoundException", nil, "%s", r.Missing).On(&r.At)
-	f.Hint = r.Scope.Hint(r.Name)
-	return nil, nil, f
 }
 
 // cached finds the slot of a name for an entity, remembering the last answer.

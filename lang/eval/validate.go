@@ -36,7 +36,7 @@ func (m *machine) validateAttr(a *check.Attribute, v value.Value) *check.Fault {
 		}
 		if lt, ok := t.(*check.ListOf); ok {
 			for _, x := range l.Items {
-				f := (*check.Fault)(nil)
+				var f *check.Fault
 				if r, ok := x.(*value.Reference); ok {
 					f = referenceFits(lt.Elem, r)
 				} else {

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/intendant/intendant/lang/check"
@@ -115,12 +116,7 @@ func (s *relationState) has(v value.Value) bool {
 		_, ok := s.present[v]
 		return ok
 	}
-	for _, x := range s.list.Items {
-		if x == v {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.list.Items, v)
 }
 
 func (s *relationState) add(v value.Value) {
@@ -150,10 +146,8 @@ type collector interface {
 type enlisted struct{ to []*variable }
 
 func (e *enlisted) enlist(v *variable) bool {
-	for _, x := range e.to {
-		if x == v {
-			return true
-		}
+	if slices.Contains(e.to, v) {
+		return true
 	}
 	e.to = append(e.to, v)
 	return false
@@ -194,8 +188,9 @@ func (v *variable) canGet() bool {
 		return v.relation().outstanding == 0
 	case manyVar:
 		return v.relation().outstanding == 0 && len(v.items()) >= v.attr.Low
+	default:
+		return v.done
 	}
-	return v.done
 }
 
 // progress counts the waiters that freezing the variable would let run.
@@ -223,6 +218,7 @@ func (v *variable) get() (value.Value, *check.Fault) {
 			f.Shown = v.owner.place()
 			return nil, f
 		}
+	default:
 	}
 	return v.val, nil
 }
@@ -307,6 +303,7 @@ func (m *machine) set(v *variable, x value.Value, at *check.Loc, recur bool) *ch
 		return m.setMany(v, x, at, recur)
 	case maybeVar:
 		return m.setMaybe(v, x, at, recur)
+	default: // one value, below
 	}
 	if v.done {
 		if value.Equal(v.val, x) {

@@ -50,9 +50,9 @@ func newDecoder(file string, src []byte) (*decoder, *diag.Diagnostic) {
 // errorLine is the line that a YAML error names, 0 when it names none.
 func errorLine(err error) int {
 	text := err.Error()
-	if i := strings.Index(text, "line "); i >= 0 {
+	if _, after, ok := strings.Cut(text, "line "); ok {
 		n := 0
-		for _, c := range text[i+len("line "):] {
+		for _, c := range after {
 			if c < '0' || c > '9' || n > 1<<20 {
 				break
 			}

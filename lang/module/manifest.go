@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -140,11 +141,9 @@ func (d *decoder) within(key string, paths []string) []string {
 
 func (d *decoder) checkDownloadPath(m *Manifest) {
 	p := path.Clean(m.DownloadPath)
-	for _, mp := range m.ModulePath {
-		if mp == p {
-			m.DownloadPath = p
-			return
-		}
+	if slices.Contains(m.ModulePath, p) {
+		m.DownloadPath = p
+		return
 	}
 	d.warnf("ProjectConfigurationWarning", "downloadpath", "The downloadpath %s is not in the modulepath: modules stored there are not found", m.DownloadPath)
 }

@@ -52,7 +52,7 @@ type charSet struct {
 
 func newCharSet(s *set, flags Flags) *charSet {
 	c := &charSet{src: s, flags: flags}
-	for r := rune(0); r < 128; r++ {
+	for r := range rune(128) {
 		if c.slow(r) {
 			c.ascii[r>>6] |= 1 << (r & 63)
 		}

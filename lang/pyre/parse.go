@@ -472,7 +472,7 @@ func (p *parser) name(end rune) string {
 
 func (p *parser) checkName(name string, at int) string {
 	for i, r := range name {
-		if !(r == '_' || unicode.IsLetter(r) || i > 0 && (unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))) {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r) && !unicode.Is(unicode.Mn, r)) {
 			p.fail(at, "bad character in group name %s", quote(name))
 		}
 	}

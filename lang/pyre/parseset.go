@@ -34,7 +34,6 @@ func (p *parser) escape(here int) *node {
 		return p.literal(n)
 	}
 	if c >= '1' && c <= '9' {
-		digits := 1
 		n := int(c - '0')
 		if p.more() && p.text[p.i] >= '0' && p.text[p.i] <= '9' {
 			if isOctal(c) && isOctal(p.text[p.i]) && p.i+1 < len(p.text) && isOctal(p.text[p.i+1]) {
@@ -47,7 +46,6 @@ func (p *parser) escape(here int) *node {
 			}
 			n = n*10 + int(p.text[p.i]-'0')
 			p.i++
-			digits++
 		}
 		if n > p.groups {
 			p.fail(here+1, "invalid group reference %d", n)

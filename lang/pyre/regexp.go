@@ -120,7 +120,7 @@ func (r *Regexp) Match(text string) (*Match, error) {
 	if r.linear != nil {
 		return r.fromLinear(text, r.linear.match.FindStringSubmatchIndex(text), r.linear.own, r.linear.dollars), nil
 	}
-	return r.fromMachine(text, 0, false, false)
+	return r.fromMachine(text, false, false)
 }
 
 // Matches reports whether the pattern matches at the start of text. It is [Regexp.Match] without the places.
@@ -128,7 +128,7 @@ func (r *Regexp) Matches(text string) (bool, error) {
 	if r.linear != nil {
 		return r.linear.match.MatchString(text), nil
 	}
-	m, err := r.fromMachine(text, 0, false, false)
+	m, err := r.fromMachine(text, false, false)
 	return m != nil, err
 }
 
@@ -137,7 +137,7 @@ func (r *Regexp) FullMatch(text string) (*Match, error) {
 	if r.linear != nil {
 		return r.fromLinear(text, r.linear.full.FindStringSubmatchIndex(text), r.linear.fullOwn, nil), nil
 	}
-	return r.fromMachine(text, 0, true, false)
+	return r.fromMachine(text, true, false)
 }
 
 // Search finds the first match anywhere in text, as Python's re.search does.
@@ -145,7 +145,7 @@ func (r *Regexp) Search(text string) (*Match, error) {
 	if r.linear != nil {
 		return r.fromLinear(text, r.linear.search.FindStringSubmatchIndex(text), r.linear.own, r.linear.dollars), nil
 	}
-	return r.fromMachine(text, 0, false, true)
+	return r.fromMachine(text, false, true)
 }
 
 // fromLinear translates what Go's regexp package found.
@@ -171,8 +171,8 @@ func (r *Regexp) fromLinear(text string, found, own, dollars []int) *Match {
 	return &Match{re: r, text: text, at: at}
 }
 
-// fromMachine runs the machine at start, and with search at every later place too.
-func (r *Regexp) fromMachine(text string, start int, toEnd, search bool) (*Match, error) {
+// fromMachine runs the machine at the start of the text, and with search at every later place too.
+func (r *Regexp) fromMachine(text string, toEnd, search bool) (*Match, error) {
 	m, _ := r.pool.Get().(*machine)
 	if m == nil {
 		m = &machine{save: make([]int, 2*(r.groups+1)), regs: make([]int, r.regs)}
@@ -182,7 +182,7 @@ func (r *Regexp) fromMachine(text string, start int, toEnd, search bool) (*Match
 		r.pool.Put(m)
 	}()
 	m.text, m.steps, m.depth = text, 0, 0
-	for pos := start; ; {
+	for pos := 0; ; {
 		for i := range m.save {
 			m.save[i] = -1
 		}

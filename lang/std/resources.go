@@ -141,8 +141,7 @@ func fileHash(c value.Context, i value.Instance) (value.Value, error) {
 
 // unknownOr turns the discovery of an unknown value into that value.
 func unknownOr(err error) (value.Value, error) {
-	var unknown *value.UnknownError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*value.UnknownError](err); ok {
 		return unknown.Value, nil
 	}
 	return nil, err

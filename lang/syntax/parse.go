@@ -3,6 +3,7 @@ package syntax
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -260,8 +261,8 @@ func (p *parser) unexpected() {
 // reads as a variable that is a statement of its own.
 func (p *parser) misspelt() string {
 	name, next := "", p.begin
-	for i := len(p.file.Stmts) - 1; i >= 0; i-- {
-		s, ok := p.file.Stmts[i].(*ExprStmt)
+	for _, before := range slices.Backward(p.file.Stmts) {
+		s, ok := before.(*ExprStmt)
 		if !ok {
 			break
 		}

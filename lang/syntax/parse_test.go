@@ -139,14 +139,14 @@ func text(n syntax.Node) string {
 	case *syntax.List:
 		return "[" + list(n.Items) + "]"
 	case *syntax.ListComp:
-		s := "[" + text(n.Value)
+		parts := []string{text(n.Value)}
 		for _, f := range n.Fors {
-			s += " for " + f.Var.Text + " in " + text(f.Iter)
+			parts = append(parts, "for "+f.Var.Text+" in "+text(f.Iter))
 		}
 		for _, c := range n.Conds {
-			s += " if " + text(c)
+			parts = append(parts, "if "+text(c))
 		}
-		return s + "]"
+		return "[" + strings.Join(parts, " ") + "]"
 	case *syntax.Dict:
 		var out []string
 		for _, e := range n.Entries {
@@ -469,8 +469,9 @@ func TestReferencePlaces(t *testing.T) {
 		syntax.Walk(f.Stmts[0].(*syntax.Assign).Value, func(n syntax.Node) bool {
 			if r, ok := n.(syntax.Ref); ok {
 				rg := f.Range(r.Span())
-				s := fmt.Sprintf("%d:%d-%d %s", rg.Start.Line, rg.Start.Column, rg.End.Column, r.Text())
-				if _, leaf := n.(*syntax.VarRef); leaf && len(got) > 0 && strings.HasPrefix(got[len(got)-1], s[:strings.Index(s, "-")]) {
+				start := fmt.Sprintf("%d:%d", rg.Start.Line, rg.Start.Column)
+				s := fmt.Sprintf("%s-%d %s", start, rg.End.Column, r.Text())
+				if _, leaf := n.(*syntax.VarRef); leaf && len(got) > 0 && strings.HasPrefix(got[len(got)-1], start) {
 					got = append(got[:len(got)-1], s, got[len(got)-1])
 				} else {
 					got = append(got, s)
@@ -567,12 +568,12 @@ func TestHints(t *testing.T) {
 			t.Errorf("Parse(%q) = %s with %+v, want the hint %q", test.src, ds, ds, test.hint)
 			continue
 		}
-		related := ""
+		var related strings.Builder
 		for _, r := range ds[0].Related {
-			related += r.Range.String() + ": " + r.Message
+			related.WriteString(r.Range.String() + ": " + r.Message)
 		}
-		if related != test.related {
-			t.Errorf("Parse(%q) relates to %q, want %q", test.src, related, test.related)
+		if related.String() != test.related {
+			t.Errorf("Parse(%q) relates to %q, want %q", test.src, related.String(), test.related)
 		}
 	}
 }

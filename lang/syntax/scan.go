@@ -41,11 +41,11 @@ func (s *scanner) next() token {
 	src := s.src
 	off := s.off
 	for off < len(src) {
-		switch c := src[off]; {
-		case c == ' ' || c == '\t' || c == '\n':
+		switch src[off] {
+		case ' ', '\t', '\n':
 			off++
 			continue
-		case c == '#':
+		case '#':
 			end := strings.IndexByte(src[off:], '\n')
 			if end < 0 {
 				end = len(src) - off

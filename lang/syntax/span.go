@@ -1,6 +1,6 @@
 package syntax
 
-// Span and Place of every node, one pair per type.
+// Span and Place of every node, one pair per type: what they mean is said at [Node]; only what is particular is said here.
 
 func (s *Import) Span() Span {
 	if s.Alias.Valid() {

@@ -35,19 +35,15 @@ func (p *parser) importStmt() Stmt {
 		p.report("CompilerException", s.Name.Span(), "%s is not a valid module name: hyphens are not allowed, please use underscores instead.", s.Name.Text)
 	}
 	if p.accept(tAs) {
-		s.Alias = p.declared(tID)
+		s.Alias = p.declared()
 	}
 	return s
 }
 
 // declared reads the identifier of a definition, in which hyphens are not allowed.
-func (p *parser) declared(k kind) Name {
-	if p.tok.kind != k {
-		p.unexpected()
-	}
-	n := p.nameOf(p.tok)
+func (p *parser) declared() Name {
+	n := p.ident()
 	p.checkHyphen(n)
-	p.next()
 	return n
 }
 
@@ -162,7 +158,7 @@ func (p *parser) attribute() *Attribute {
 	a.Type.EndPos = p.prevEnd()
 	switch {
 	case p.tok.kind == tID:
-		a.Name = p.declared(tID)
+		a.Name = p.declared()
 	case p.tok.kind == tCID && !isDict:
 		a.Name = p.nameOf(p.tok)
 		p.next()
@@ -227,7 +223,7 @@ func (p *parser) implementation() Stmt {
 	s := &Implementation{Pos: p.pos()}
 	p.begins()
 	p.next()
-	s.Name = p.declared(tID)
+	s.Name = p.declared()
 	p.head(func() {
 		p.expect(tFor)
 		s.For = p.classRef()
@@ -300,7 +296,7 @@ func (p *parser) implement() Stmt {
 	}
 	if p.accept(tWhen) {
 		s.When = p.expr()
-		if l, ok := s.When.(*Literal); s.Parents.Valid() && !(ok && l.Kind == BoolLiteral && l.Value == value.Bool(true)) {
+		if l, ok := s.When.(*Literal); s.Parents.Valid() && (!ok || l.Kind != BoolLiteral || l.Value != value.Bool(true)) {
 			p.report("RuntimeException", s.Entity.Span(), "Conditional implementation with parents not allowed").
 				Hint = "select the implementations of the parents in a statement of their own: implement " + s.Entity.Text + " using parents"
 		}
@@ -316,7 +312,7 @@ func (p *parser) typedef() Stmt {
 	if p.tok.kind == tCID {
 		p.defaultConstructor()
 	}
-	s.Name = p.declared(tID)
+	s.Name = p.declared()
 	p.expect(tAs)
 	s.Base = p.nsRef()
 	if p.tok.kind == tRegex {
@@ -485,7 +481,7 @@ func (p *parser) ifStmt() Stmt {
 func (p *parser) relation(left QName) Stmt {
 	s := &Relation{Left: RelationEnd{Entity: left}}
 	p.next()
-	s.Left.Name = p.declared(tID)
+	s.Left.Name = p.declared()
 	p.multiplicity(&s.Left)
 	if p.tok.kind == tRel {
 		s.Op = p.pos()
@@ -498,7 +494,7 @@ func (p *parser) relation(left QName) Stmt {
 	}
 	s.Right.Entity = p.classRef()
 	if p.accept(tDot) {
-		s.Right.Name = p.declared(tID)
+		s.Right.Name = p.declared()
 		p.multiplicity(&s.Right)
 	}
 	s.Doc = p.optionalDoc()

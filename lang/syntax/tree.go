@@ -618,7 +618,7 @@ func (*VarRef) ref()  {}
 func (*AttrRef) ref() {}
 
 // Text is the reference as written in a model, without white space.
-func (r *VarRef) Text() string { return r.Name.Text }
+func (e *VarRef) Text() string { return e.Name.Text }
 
 // Text is the reference as written in a model, without white space.
-func (r *AttrRef) Text() string { return r.X.Text() + "." + r.Name.Text }
+func (e *AttrRef) Text() string { return e.X.Text() + "." + e.Name.Text }

@@ -135,7 +135,7 @@ func (s *slice) bounds(n int) []int {
 		if _, none := v.(value.Null); none {
 			return missing
 		}
-		i := 0
+		var i int
 		if b, ok := v.(*value.BigInt); ok {
 			i = b.V.Sign() * (n + 1)
 		} else {
@@ -187,7 +187,7 @@ func (r *rangeObject) slice(s *slice) any {
 		}
 		return min(max(i, low), high)
 	}
-	start, stop := 0, n
+	var start, stop int
 	if step > 0 {
 		start, stop = clamp(s.start, 0, 0, n), clamp(s.stop, n, 0, n)
 	} else {

@@ -47,9 +47,8 @@ func fileSize(_ *filterCall, v any, a []any) any {
 		}
 		return value.String(value.Str(whole) + " Bytes")
 	}
-	unit := 1.0
 	for i, name := range units {
-		unit = math.Pow(base, float64(i+2))
+		unit := math.Pow(base, float64(i+2))
 		if bytes < unit || i == len(units)-1 {
 			return value.String(strconv.FormatFloat(base*bytes/unit, 'f', 1, 64) + " " + name)
 		}

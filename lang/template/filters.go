@@ -448,9 +448,7 @@ func groupBy(c *filterCall, v any, a []any) any {
 
 func indent(_ *filterCall, v any, a []any) any {
 	prefix := strings.Repeat(" ", 4)
-	switch {
-	case a[0] == nil:
-	default:
+	if a[0] != nil {
 		if s, ok := asString(a[0]); ok {
 			prefix = s
 		} else if n := integer(a[0]); n <= maxText {
@@ -681,8 +679,7 @@ func toJSON(_ *filterCall, v any, a []any) any {
 	}
 	b, err := value.AppendJSON(nil, plain, style)
 	if err != nil {
-		var unknown *value.UnknownError
-		if errors.As(err, &unknown) {
+		if _, ok := errors.AsType[*value.UnknownError](err); ok {
 			throw(err)
 		}
 		fail("TypeError", "%s", err)

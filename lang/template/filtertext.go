@@ -144,7 +144,7 @@ var (
 func urlize(c *filterCall, v any, a []any) any {
 	rels := map[string]bool{"noopener": true}
 	if !isNone(a[3]) {
-		for _, word := range strings.Fields(stringArg(a[3])) {
+		for word := range strings.FieldsSeq(stringArg(a[3])) {
 			rels[word] = true
 		}
 	}
@@ -206,8 +206,7 @@ func link(word, attrs string, limit int, schemes []string) string {
 		}
 		for range min(opened, strings.Count(tail, pair[1])) {
 			end := strings.Index(tail, pair[1]) + len(pair[1])
-			middle += tail[:end]
-			tail = tail[end:]
+			middle, tail = middle+tail[:end], tail[end:]
 		}
 	}
 	short := middle

@@ -106,8 +106,10 @@ func (r *renderer) callMacro(m *macro, args callArgs) any {
 // callBlock calls a macro with the body of {% call %} as its caller.
 func (r *renderer) callBlock(s *scope, x *callStmt) {
 	f, ok := r.pluginFunction(s, x.call.node)
-	var target any = f
-	if !ok {
+	var target any
+	if ok {
+		target = f
+	} else {
 		target = r.eval(s, x.call.node)
 	}
 	args := r.arguments(s, x.call.args)
@@ -324,13 +326,13 @@ func (r *renderer) iterate(s *scope, x *forStmt, v any, depth int) {
 			return r.markupIf(s, out)
 		}
 	}
-	any := false
+	empty := true
 	for {
 		item, ok := l.advance()
 		if !ok {
 			break
 		}
-		any = true
+		empty = false
 		inner := s.inner()
 		if x.usesLoop || x.recursive {
 			inner.set("loop", l)
@@ -339,7 +341,7 @@ func (r *renderer) iterate(s *scope, x *forStmt, v any, depth int) {
 		r.body(inner, x.body)
 		r.step(x)
 	}
-	if !any {
+	if empty {
 		r.body(s.inner(), x.otherwise)
 	}
 }

@@ -34,9 +34,9 @@ func bind(name string, least int, params []string, args callArgs) []any {
 		}
 		out[at] = args.named[i]
 	}
-	for i := range least {
+	for i, p := range params[:least] {
 		if out[i] == nil {
-			typeError("%s() missing required argument '%s'", name, params[i])
+			typeError("%s() missing required argument '%s'", name, p)
 		}
 	}
 	return out
@@ -283,7 +283,7 @@ func textMethod(s string, safe bool, name string) (any, bool) {
 		return plain(func() any { return value.Bool(s == value.Title(s) && strings.ContainsFunc(s, unicode.IsLetter)) }), true
 	case "isidentifier":
 		return plain(func() any {
-			return value.Bool(s != "" && nameLength(s) == len(s) && !(s[0] >= '0' && s[0] <= '9'))
+			return value.Bool(s != "" && nameLength(s) == len(s) && (s[0] < '0' || s[0] > '9'))
 		}), true
 	}
 	if safe {
@@ -502,18 +502,17 @@ func listMethod(l *list, name string) (any, bool) {
 	one := func(f func(v any) any) any {
 		return method(name, 1, []string{"value"}, func(a []any) any { return f(a[0]) })
 	}
-	grow := func(v []any) any {
+	grow := func(v []any) {
 		if len(l.items)+len(v) > maxItems {
 			fail("MemoryError", "the list is too long")
 		}
 		l.items = append(l.items, v...)
-		return value.Null{}
 	}
 	switch name {
 	case "append":
-		return one(func(v any) any { return grow([]any{v}) }), true
+		return one(func(v any) any { grow([]any{v}); return value.Null{} }), true
 	case "extend":
-		return one(func(v any) any { return grow(itemsOf(v)) }), true
+		return one(func(v any) any { grow(itemsOf(v)); return value.Null{} }), true
 	case "insert":
 		return method(name, 2, []string{"index", "value"}, func(a []any) any {
 			i := integer(a[0])

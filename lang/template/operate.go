@@ -2,6 +2,7 @@ package template
 
 import (
 	"errors"
+	"math"
 	"math/big"
 	"strings"
 
@@ -64,8 +65,7 @@ func calculate(op string, x, y value.Value) any {
 		return floorDivide(x, y)
 	}
 	v, err := value.Arith(op, x, y)
-	var fault *value.ArithmeticError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*value.ArithmeticError](err); ok {
 		fail(fault.Class, "%s", fault.Message)
 	}
 	check(err)
@@ -293,7 +293,7 @@ func lessOf(x, y, a, b any, op string) bool {
 
 func isNaN(v any) bool {
 	f, ok := v.(value.Float)
-	return ok && f != f
+	return ok && math.IsNaN(float64(f))
 }
 
 // negate is -v or +v.

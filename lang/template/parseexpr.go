@@ -2,6 +2,7 @@ package template
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/intendant/intendant/lang/value"
 )
@@ -340,11 +341,12 @@ func (p *parser) arguments() arguments {
 
 // dotted reads a name that may have dots in it.
 func (p *parser) dotted() string {
-	name := p.identifier()
+	var name strings.Builder
+	name.WriteString(p.identifier())
 	for p.skipOp(".") {
-		name += "." + p.identifier()
+		name.WriteString("." + p.identifier())
 	}
-	return name
+	return name.String()
 }
 
 // filters reads filters and tests after an expression. Without an expression it reads the filters of a block.

@@ -54,17 +54,16 @@ func (r *renderer) capture(f func()) string {
 }
 
 // run renders a whole template into the current output.
-func (r *renderer) run(ctx *context) *scope {
+func (r *renderer) run(ctx *context) {
 	r.enter()
 	defer func() { r.depth-- }()
 	outer := r.running
 	t := ctx.template
-	var s *scope
 	for {
 		r.running = t
 		r.addBlocks(ctx, t)
 		ctx.extended = nil
-		s = &scope{ctx: ctx, top: true, muted: true, escapes: r.escapes}
+		s := &scope{ctx: ctx, top: true, muted: true, escapes: r.escapes}
 		s.put("self", &selfObject{r: r, scope: s})
 		r.body(s, t.body)
 		if ctx.extended == nil {
@@ -74,7 +73,6 @@ func (r *renderer) run(ctx *context) *scope {
 		r.step(textPlace)
 	}
 	r.running = outer
-	return s
 }
 
 // textPlace stands for a place that is not known.
@@ -167,7 +165,7 @@ func (r *renderer) statement(s *scope, st stmt) {
 		}
 		s.ctx.extended = r.find(v)
 	case *blockStmt:
-		if !(s.muted && s.ctx.extended != nil) {
+		if !s.muted || s.ctx.extended == nil {
 			r.block(s, x)
 		}
 	case *autoescapeStmt:

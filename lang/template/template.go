@@ -41,8 +41,7 @@ func (e *Engine) parse(name, source string) (*parsed, error) {
 	}
 	t, err := parse(source)
 	if err != nil {
-		var own *Error
-		if errors.As(err, &own) {
+		if own, ok := errors.AsType[*Error](err); ok {
 			own.Template = name
 		}
 		return nil, err
@@ -107,8 +106,7 @@ func (e *Engine) Render(c value.Context, path string, variables *value.Dict) (st
 	r.strict = true
 	r.load = func(name string) (*parsed, error) {
 		source, err := c.ReadFile("templates", name)
-		var missing *value.PluginError
-		if errors.As(err, &missing) {
+		if _, ok := errors.AsType[*value.PluginError](err); ok {
 			return nil, nil
 		}
 		if err != nil {
@@ -207,6 +205,7 @@ func pluginArguments(c value.Context, p *value.Plugin, args callArgs) ([]value.V
 			args.names = nil
 			out = append(out, rest)
 			continue
+		default: // one value, below
 		}
 		var given any
 		if named, ok := args.keyword(param.Name); ok {
@@ -309,8 +308,7 @@ func (e *Engine) renderer() *renderer {
 // render renders a template in a context.
 func (r *renderer) render(name string, ctx *context, escapes bool) (text string, err error) {
 	defer func() {
-		var own *Error
-		if errors.As(err, &own) {
+		if own, ok := errors.AsType[*Error](err); ok {
 			r.locate(own, name)
 		}
 	}()

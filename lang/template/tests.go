@@ -107,12 +107,10 @@ func (r *renderer) hasFilter(name string) bool {
 // demand checks that the filters and tests of a template exist.
 func (r *renderer) demand(t *parsed) {
 	for _, c := range t.calls {
-		kind, ok := "filter", false
+		kind, ok := "filter", r.hasFilter(c.name)
 		if c.test {
 			kind = "test"
 			_, ok = r.engine.tests[c.name]
-		} else {
-			ok = r.hasFilter(c.name)
 		}
 		if !ok {
 			throw(&Error{Template: t.name, Line: c.line, Class: "TemplateAssertionError", Message: "No " + kind + " named " + value.StringRepr(c.name) + "."})

@@ -269,9 +269,5 @@ func DigitValue(r rune) int {
 
 // IsSpace reports whether Python's str.isspace() holds for r.
 func IsSpace(r rune) bool {
-	switch {
-	case r >= 0x1c && r <= 0x1f:
-		return true
-	}
-	return unicode.IsSpace(r)
+	return r >= 0x1c && r <= 0x1f || unicode.IsSpace(r)
 }

@@ -1,9 +1,11 @@
 package value
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -411,8 +413,8 @@ func group(digits string, sep byte, size, least int) string {
 		least--
 	}
 	var b strings.Builder
-	for i := len(parts) - 1; i >= 0; i-- {
-		b.WriteString(parts[i])
+	for i, part := range slices.Backward(parts) {
+		b.WriteString(part)
 		if i > 0 {
 			b.WriteByte(sep)
 		}
@@ -493,19 +495,20 @@ func (p *percentFormatter) run(text string) (string, error) {
 			v = found
 			p.used++
 		}
-		var flags string
+		var flags strings.Builder
 		for i < len(text) && strings.IndexByte("-+ #0", text[i]) >= 0 {
-			flags += string(text[i])
+			flags.WriteByte(text[i])
 			i++
 		}
-		width, prec := -1, -1
-		var err error
-		if width, i, err = p.size(text, i); err != nil {
+		prec := -1
+		width, behind, err := p.size(text, i)
+		if err != nil {
 			return "", err
 		}
+		i = behind
 		if width < -1 {
 			width = -width
-			flags += "-"
+			flags.WriteByte('-')
 		}
 		if i < len(text) && text[i] == '.' {
 			if prec, i, err = p.size(text, i+1); err != nil {
@@ -530,8 +533,8 @@ func (p *percentFormatter) run(text string) (string, error) {
 				return "", err
 			}
 		}
-		one, err := percentOne(v, code, flags, width, prec)
-		if err == errUnsupportedCode {
+		one, err := percentOne(v, code, flags.String(), width, prec)
+		if errors.Is(err, errUnsupportedCode) {
 			r := "'" + string(code) + "' (0x" + strconv.FormatInt(int64(code), 16) + ")"
 			at := utf8.RuneCountInString(text[:i-n])
 			return "", formatFault("unsupported format character %s at index %d", r, at)

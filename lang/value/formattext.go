@@ -91,10 +91,10 @@ func cutField(s string) (field, rest string, ok bool) {
 func splitField(field string) (name string, conv byte, spec string, err error) {
 	bracket := false
 	for i := range len(field) {
-		switch {
-		case field[i] == '[':
+		switch field[i] {
+		case '[':
 			bracket = true
-		case field[i] == ']':
+		case ']':
 			bracket = false
 		}
 		if bracket || field[i] != '!' && field[i] != ':' {
@@ -149,7 +149,8 @@ func (f *textFormatter[V]) lookup(name string) (V, error) {
 		return none, err
 	}
 	for rest := name[end:]; rest != ""; {
-		stop, from, item := 0, 1, rest[0] == '['
+		from, item := 1, rest[0] == '['
+		var stop int
 		if item {
 			stop = strings.IndexByte(rest, ']')
 			if stop < 0 {

@@ -179,7 +179,7 @@ func floatText(f float64, code byte, prec int, dot, alt bool) string {
 	}
 	var digits string // significant digits, no point
 	var point int     // position of the decimal point relative to the start of digits
-	useExp := false
+	var useExp bool
 	switch code {
 	case 'r':
 		digits, point = decimalDigits(f, -1)
