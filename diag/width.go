@@ -18,8 +18,9 @@ func columns(r rune) int {
 	switch width.LookupRune(r).Kind() {
 	case width.EastAsianWide, width.EastAsianFullwidth:
 		return 2
+	default:
+		return 1
 	}
-	return 1
 }
 
 // Width is the number of columns that a text takes on a terminal.

@@ -24,11 +24,11 @@ func program(t *testing.T) string {
 // open is a directory that other accounts may pass through, as PostgreSQL's must.
 func open(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "examples")
+	dir, err := os.MkdirTemp("", "examples") //nolint:usetesting // what is above t.TempDir is closed to other accounts
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // see above
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -205,7 +205,7 @@ func TestExamples(t *testing.T) {
 			t.Parallel()
 			dir := open(t)
 			project, target := filepath.Join(dir, "project"), filepath.Join(dir, "target")
-			if err := os.Mkdir(target, 0o755); err != nil { //nolint:gosec // the examples' own mode
+			if err := os.Mkdir(target, 0o755); err != nil { // the examples' own mode
 				t.Fatal(err)
 			}
 			copyProject(t, e.Name(), project, target)

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,7 +44,7 @@ func (s Step) checksum() []byte {
 	return sum[:]
 }
 
-// Steps returns all steps by number. It panics when the embedded files are not complete pairs numbered 1, 2, 3, …
+// Steps returns all steps by number. It panics when the embedded files are not complete pairs, numbered from 1 on without a gap.
 func Steps() []Step {
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -88,7 +89,7 @@ func Digest() string {
 	for _, s := range Steps() {
 		h.Write(s.checksum())
 	}
-	return fmt.Sprintf("%x", h.Sum(nil))
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Up applies the steps that the database has not had yet, in order, and returns how many. Steps with higher numbers than

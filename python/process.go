@@ -237,7 +237,7 @@ func (p *Process) start() error {
 	p.in, p.out = in, out
 	stdout, stderr := &lines{emit: p.cfg.Stdout}, &lines{emit: p.errLine}
 	// The context ends the process through kill, which takes its children along; exec would end the leader alone.
-	p.cmd = exec.Command(p.cfg.Interpreter, "-I", "-X", "utf8", filepath.Join(p.cfg.Runtime, "intendant_host", "boot.py"), p.cfg.Module) //nolint:gosec,noctx // the operator's interpreter
+	p.cmd = exec.Command(p.cfg.Interpreter, "-I", "-X", "utf8", filepath.Join(p.cfg.Runtime, "intendant_host", "boot.py"), p.cfg.Module) //nolint:noctx // it outlives the call that starts it
 	p.cmd.Dir, p.cmd.Env = p.cfg.Dir, p.cfg.Env
 	if p.cmd.Env == nil {
 		p.cmd.Env = []string{}

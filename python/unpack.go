@@ -83,7 +83,7 @@ func Unpack(root string) (string, error) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return "", fmt.Errorf("unpacking the Python packages: %w", err)
 		}
-		if err := os.WriteFile(file, text, 0o644); err != nil {
+		if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // our own public program; other accounts run it too
 			return "", fmt.Errorf("unpacking the Python packages: %w", err)
 		}
 	}

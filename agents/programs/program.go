@@ -254,8 +254,9 @@ func knownLevel(l model.LogLevel) model.LogLevel {
 	switch l {
 	case model.LevelDebug, model.LevelInfo, model.LevelWarning, model.LevelError, model.LevelCritical:
 		return l
+	default: // a program may not write traces of the agent
+		return model.LevelInfo
 	}
-	return model.LevelInfo
 }
 
 func (p *process) task(id uint64) *sdk.Context {

@@ -362,7 +362,7 @@ func writeFiles(dir string, files []model.File) error {
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("writing files: %w", err)
 		}
-		if err := os.WriteFile(name, file.Content, 0o644); err != nil {
+		if err := os.WriteFile(name, file.Content, 0o644); err != nil { //nolint:gosec // whoever may read the directory may read what agents are given
 			return fmt.Errorf("writing files: %w", err)
 		}
 	}

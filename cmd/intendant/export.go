@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -227,9 +228,7 @@ func versionInfo(metadata string) (map[string]json.RawMessage, error) {
 	if metadata != "" {
 		var given map[string]any
 		if json.Unmarshal([]byte(metadata), &given) == nil {
-			for k, v := range given {
-				meta[k] = v
-			}
+			maps.Copy(meta, given)
 		} else {
 			meta["message"] = metadata
 		}

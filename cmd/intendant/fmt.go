@@ -113,8 +113,7 @@ func (f *formatFlags) file(name string, stdin io.Reader, stdout, stderr io.Write
 		return false, fmt.Errorf("reading %s: %w", title, err)
 	}
 	out, err := syntax.Format(src)
-	var bad *syntax.FormatError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*syntax.FormatError](err); ok {
 		return false, printFormatFaults(stderr, title, src, bad.Diags)
 	}
 	if err != nil {

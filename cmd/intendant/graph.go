@@ -465,14 +465,15 @@ func (g *graph) dot(w *bufio.Writer) {
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", "")
 	_, _ = w.WriteString("digraph model {\n    rankdir=LR;\n    node [shape=box];\n")
 	for i, n := range g.nodes {
-		label := quote.Replace(n.title)
+		var label strings.Builder
+		label.WriteString(quote.Replace(n.title))
 		for _, line := range n.lines {
-			label += `\n` + quote.Replace(line)
+			label.WriteString(`\n` + quote.Replace(line))
 		}
-		_, _ = fmt.Fprintf(w, "    n%d [label=\"%s\"];\n", i, label)
+		_, _ = fmt.Fprintf(w, "    n%d [label=\"%s\"];\n", i, label.String())
 	}
 	for _, e := range g.edges {
-		style := ""
+		var style string
 		switch {
 		case e.parent:
 			style = "arrowhead=empty"
@@ -491,11 +492,12 @@ func (g *graph) mermaid(w *bufio.Writer) {
 	quote := strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "&", "#amp;", "`", "#96;", "\n", "<br/>", "\r", "")
 	_, _ = w.WriteString("flowchart LR\n")
 	for i, n := range g.nodes {
-		label := quote.Replace(n.title)
+		var label strings.Builder
+		label.WriteString(quote.Replace(n.title))
 		for _, line := range n.lines {
-			label += "<br/>" + quote.Replace(line)
+			label.WriteString("<br/>" + quote.Replace(line))
 		}
-		_, _ = fmt.Fprintf(w, "    n%d[\"%s\"]\n", i, label)
+		_, _ = fmt.Fprintf(w, "    n%d[\"%s\"]\n", i, label.String())
 	}
 	for _, e := range g.edges {
 		switch {

@@ -23,8 +23,7 @@ func run() int {
 	if err == nil {
 		return 0
 	}
-	var status *exitError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*exitError](err); ok {
 		if status.err != nil {
 			fmt.Fprintln(os.Stderr, "error:", status.err)
 		}

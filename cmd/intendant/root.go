@@ -52,7 +52,7 @@ func (g *globals) logger(c *config.Config, w *os.File) *slog.Logger {
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 	}
-	return slog.New(tint.NewHandler(w, &tint.Options{Level: level, NoColor: !terminal || os.Getenv("NO_COLOR") != "", TimeFormat: "15:04:05.000"}))
+	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, NoColor: !terminal || os.Getenv("NO_COLOR") != "", TimeFormat: "15:04:05.000"}))
 }
 
 // newRootCommand builds the whole command line.

@@ -70,7 +70,7 @@ func runServer(ctx context.Context, c *config.Config, log *slog.Logger) (err err
 	if err != nil {
 		return fmt.Errorf("resolving the state directory: %w", err)
 	}
-	if err := os.MkdirAll(stateDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's account must pass through; what lies in it is closed
+	if err := os.MkdirAll(stateDir, 0o755); err != nil { // PostgreSQL's account must pass through; what lies in it is closed
 		return fmt.Errorf("creating the state directory: %w", err)
 	}
 	id, unlock, err := lockState(stateDir)

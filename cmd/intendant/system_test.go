@@ -60,14 +60,14 @@ func newSystem(t testing.TB) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "intendant-system")
+	dir, err := os.MkdirTemp("", "intendant-system") //nolint:usetesting // what is above t.TempDir is closed to PostgreSQL's account
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // PostgreSQL's account must pass through
+	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL's account must pass through
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a port for a moment
+	l, err := net.Listen("tcp", "127.0.0.1:0") // a port for a moment
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func (s *system) watch() {
 		s.t.Fatal(err)
 	}
 	hook := fmt.Sprintf("#!/bin/sh\nexec %q hook --server http://127.0.0.1:%s --repository infra --secret-file %q\n", s.bin, s.port, secret)
-	if err := os.WriteFile(filepath.Join(s.dir, "infra.git", "hooks", "post-receive"), []byte(hook), 0o700); err != nil { //nolint:gosec // git executes it
+	if err := os.WriteFile(filepath.Join(s.dir, "infra.git", "hooks", "post-receive"), []byte(hook), 0o700); err != nil { // git executes it
 		s.t.Fatal(err)
 	}
 	s.intendant("repository", "create", "infra", "--url", "file://"+filepath.Join(s.dir, "infra.git"), "--provider", "generic", "--webhook-secret-file", secret, "--poll", "0")
@@ -381,8 +381,7 @@ func TestKilledServerConverges(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := map[string]int{}
-	order := strings.Fields(string(text))
-	for _, line := range order {
+	for line := range strings.FieldsSeq(string(text)) {
 		count[line]++
 	}
 	repeats := 0

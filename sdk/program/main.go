@@ -86,7 +86,7 @@ func (s *server) execute(ctx context.Context, args json.RawMessage) (any, error)
 	if err != nil {
 		return Report{Change: model.ChangeNone, Failure: failureOf(err)}, nil
 	}
-	task.Agent = model.AgentName(resource.Parts.Agent)
+	task.Agent = resource.Parts.Agent
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if t.Timeout > 0 {
