@@ -116,26 +116,30 @@ func TestModuleFailures(t *testing.T) {
 			func(_ context.Context, _ string, _ bool, stage compilerd.ModuleStage) (compilerd.Prepared, error) {
 				return compilerd.Prepared{}, stage("modules", "fetch", func(context.Context, io.Writer) error { return conflict })
 			},
-			[]string{"fetch 0", "checkout 0", "modules 1"}, "the tag was moved",
+			[]string{"fetch 0", "checkout 0", "modules 1"},
+			"the tag was moved",
 		},
 		"before any stage": {
 			func(context.Context, string, bool, compilerd.ModuleStage) (compilerd.Prepared, error) {
 				return compilerd.Prepared{}, errors.New("project.yml is odd")
 			},
-			[]string{"fetch 0", "checkout 0", "modules 1"}, "project.yml is odd",
+			[]string{"fetch 0", "checkout 0", "modules 1"},
+			"project.yml is odd",
 		},
 		"after a stage": {
 			func(_ context.Context, _ string, _ bool, stage compilerd.ModuleStage) (compilerd.Prepared, error) {
 				err := stage("modules", "fetch", func(context.Context, io.Writer) error { return nil })
 				return compilerd.Prepared{}, errors.Join(err, errors.New("the disk is full"))
 			},
-			[]string{"fetch 0", "checkout 0", "modules 0", "modules 1"}, "the disk is full",
+			[]string{"fetch 0", "checkout 0", "modules 0", "modules 1"},
+			"the disk is full",
 		},
 		"an odd lock": {
 			func(context.Context, string, bool, compilerd.ModuleStage) (compilerd.Prepared, error) {
 				return compilerd.Prepared{Lock: json.RawMessage("{")}, nil
 			},
-			[]string{"fetch 0", "checkout 0", "modules 1"}, "no JSON",
+			[]string{"fetch 0", "checkout 0", "modules 1"},
+			"no JSON",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
