@@ -111,7 +111,7 @@ func (p Placement) Open() (*Opened, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.Sites = append(o.Sites, module.Site{Name: "site-packages", FS: root.FS(), Disk: dir})
+		o.Sites = append(o.Sites, module.Site{Name: "site-packages", FS: root.FS(), Disk: dir, Shared: true})
 	}
 	return o, nil
 }

@@ -22,6 +22,9 @@ type Site struct {
 	FS   fs.FS
 	// Disk is the directory of the tree on this machine, for who runs what is in it; empty when there is none.
 	Disk string
+	// Shared says that the tree holds what something or other requires, as a site-packages directory does: a module in it
+	// takes the place of a built-in one only if the project itself asks for it.
+	Shared bool
 }
 
 // Place is a module in the layout V1 that was fetched for the project and lies outside of it.
@@ -104,7 +107,7 @@ func (l *loader) search(name string) found {
 func (l *loader) findInstalled(name string) *Module {
 	for _, site := range l.opts.Sites {
 		pkg := path.Join(packages, name)
-		if !isDir(site.FS, pkg) {
+		if !isDir(site.FS, pkg) || site.Shared && l.opts.Builtin[name] != nil && !l.asked(name) {
 			continue
 		}
 		m := &Module{Name: name, Layout: LayoutV2, Root: site.FS, Dir: site.Name, Disk: site.Disk, Plugins: pkg}
@@ -125,6 +128,22 @@ func (l *loader) findInstalled(name string) *Module {
 		return m
 	}
 	return nil
+}
+
+// asked reports whether the project itself names a module, in its project.yml or its requirements.txt.
+func (l *loader) asked(name string) bool {
+	var wanted []string
+	if l.manifest != nil {
+		wanted = l.manifest.Requires
+	}
+	lines, err := ReadRequirements(l.project)
+	if err == nil { // otherwise whoever installs them has said what is wrong
+		wanted = append(slices.Clip(wanted), lines...)
+	}
+	return slices.ContainsFunc(wanted, func(text string) bool {
+		r, err := ParseRequirement(text)
+		return err == nil && (r.Name == name || NameOf(r.Name) == name)
+	})
 }
 
 // directory is the directory on the module path that is named like a module; empty when there is none.
