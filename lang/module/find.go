@@ -22,8 +22,9 @@ type Site struct {
 	FS   fs.FS
 	// Disk is the directory of the tree on this machine, for who runs what is in it; empty when there is none.
 	Disk string
-	// Shared says that the tree holds what something or other requires, as a site-packages directory does: a module in it
-	// takes the place of a built-in one only if the project itself asks for it.
+	// Shared says that the tree holds what something or other requires, as a site-packages directory does. A module std in it
+	// takes the place of the built-in one only if the project itself asks for it: every module draws it in, in a version that
+	// may need a later Python.
 	Shared bool
 }
 
@@ -107,7 +108,7 @@ func (l *loader) search(name string) found {
 func (l *loader) findInstalled(name string) *Module {
 	for _, site := range l.opts.Sites {
 		pkg := path.Join(packages, name)
-		if !isDir(site.FS, pkg) || site.Shared && l.opts.Builtin[name] != nil && !l.asked(name) {
+		if !isDir(site.FS, pkg) || site.Shared && name == Std && l.opts.Builtin[name] != nil && !l.asked(name) {
 			continue
 		}
 		m := &Module{Name: name, Layout: LayoutV2, Root: site.FS, Dir: site.Name, Disk: site.Disk, Plugins: pkg}
