@@ -34,6 +34,8 @@ type Config struct {
 	Python string
 	// Provided are the Python packages that the product supplies itself, by name, with their versions.
 	Provided map[string]string
+	// ProvidedRequires are what these require in their turn; they are installed where there is an index to have them from.
+	ProvidedRequires map[string][]string
 	// Index is used for a project that does not say where packages come from. Its FindLinks, NoIndex and OnlyBinary are for every
 	// project.
 	Index venv.Index

@@ -19,6 +19,7 @@ func (w *work) python() error {
 	if spec.Provided == nil {
 		spec.Provided = map[string]string{}
 	}
+	spec.ProvidedRequires = w.i.companions(spec.Index)
 	roots := w.roots()
 	var wishes []string // for the explanation of a conflict
 	for _, name := range slices.Sorted(maps.Keys(w.chosen)) {
@@ -146,12 +147,22 @@ func lockPackages(env venv.Env, requirements []string) *module.LockedPython {
 	return l
 }
 
+// companions are what the provided packages require, when there is an index to have it from: a directory of wheels has what its
+// owner put there.
+func (i *Installer) companions(index venv.Index) map[string][]string {
+	if index.NoIndex || index.URL == "" && !index.UseSystemConfig {
+		return nil
+	}
+	return i.config.ProvidedRequires
+}
+
 // lockedSpec is the environment that a lock describes. The note says why digests are not checked.
 func (i *Installer) lockedSpec(l *module.Lock, a *ask) (spec venv.Spec, note string) {
 	spec = venv.Spec{Python: i.config.Python, Index: a.index, NoDeps: true, Provided: maps.Clone(i.config.Provided)}
 	if spec.Provided == nil {
 		spec.Provided = map[string]string{}
 	}
+	spec.ProvidedRequires = i.companions(spec.Index)
 	for _, m := range l.Modules {
 		if v, err := module.ParseVersion(m.Version); err == nil && m.Source != module.SourceIndex && m.Source != module.SourceBuiltin {
 			spec.Provided[module.PackageOf(m.Name)] = v.String()

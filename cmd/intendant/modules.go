@@ -21,11 +21,16 @@ import (
 	"github.com/intendant/intendant/lang/std"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/modules"
+	"github.com/intendant/intendant/python"
 	"github.com/intendant/intendant/python/venv"
 )
 
-// providedPackages are the Python packages that the program supplies itself, with the versions whose surface it has.
-var providedPackages = map[string]string{"inmanta-core": "20.1.0"}
+// providedPackages are the Python packages that the program supplies itself, with the versions whose surface it has. The local part
+// sets them apart from the packages of that name on an index.
+var providedPackages = map[string]string{"inmanta-core": "20.1.0+intendant"}
+
+// providedRequires are the packages that the original of a provided one draws in and that public modules import without naming them.
+var providedRequires = map[string][]string{"inmanta-core": python.Companions()}
 
 // cacheDir is where the user's modules and environments are kept.
 func cacheDir() (string, error) {
@@ -86,7 +91,7 @@ func newModuleSource(c *config.Config, offline bool) (*moduleSource, error) {
 	}
 	cfg := modules.Config{
 		Dir: filepath.Join(dir, "modules"), Environments: &venv.Cache{Dir: filepath.Join(dir, "environments"), Environ: os.Environ()},
-		Python: c.String("compiler", "python"), Provided: providedPackages, Index: index, Builtin: std.Modules(),
+		Python: c.String("compiler", "python"), Provided: providedPackages, ProvidedRequires: providedRequires, Index: index, Builtin: std.Modules(),
 		Credentials: userCredentials,
 	}
 	m := &moduleSource{}

@@ -56,7 +56,7 @@ func newServerModules(c *config.Config, stateDir string, git gitsync.Config, rep
 		return nil, err
 	}
 	s.cfg = modules.Config{
-		Dir: dir, Git: s.git, Environments: s.envs, Python: c.String("compiler", "python"), Provided: providedPackages, Index: index, Builtin: std.Modules(),
+		Dir: dir, Git: s.git, Environments: s.envs, Python: c.String("compiler", "python"), Provided: providedPackages, ProvidedRequires: providedRequires, Index: index, Builtin: std.Modules(),
 		Budget: importBudget,
 	}
 	return s, nil

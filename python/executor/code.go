@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/intendant/intendant/model"
+	"github.com/intendant/intendant/python"
 	"github.com/intendant/intendant/python/venv"
 )
 
@@ -190,10 +191,13 @@ var ours = regexp.MustCompile(`(?i)^\s*(inmanta|inmanta[-_.]+core|inmanta[-_.]+m
 // specOf says which virtual environment modules need.
 func (m *Manager) specOf(modules []model.ModuleCode, pip *model.PipConfig) venv.Spec {
 	spec := venv.Spec{Python: m.cfg.Python, Provided: provided()}
+	leans := false // on inmanta-core, itself or through a module
 	for _, c := range modules {
 		for _, r := range c.Requirements {
 			if !ours.MatchString(r) {
 				spec.Requirements = append(spec.Requirements, r)
+			} else {
+				leans = true
 			}
 		}
 	}
@@ -209,6 +213,10 @@ func (m *Manager) specOf(modules []model.ModuleCode, pip *model.PipConfig) venv.
 				spec.Constraints = append(spec.Constraints, c)
 			}
 		}
+	}
+	// What inmanta-core draws in elsewhere, modules that require it may import here as well.
+	if leans && (from.IndexURL != "" || from.UseSystemConfig) {
+		spec.Requirements = append(spec.Requirements, python.Companions()...)
 	}
 	spec.Index = venv.Index{
 		URL: from.IndexURL, Extra: from.ExtraIndexURL, Pre: from.Pre, UseSystemConfig: from.UseSystemConfig,

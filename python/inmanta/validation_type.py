@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import re
 from typing import Any, Optional
 
 _MODULES = ("pydantic", "datetime", "ipaddress", "uuid")
+
+
+@dataclasses.dataclass
+class Regex:
+    """In ``Annotated[str, Regex("...")]``: a text that begins with a match of one of Python's regular expressions."""
+
+    pattern: str
+
+    def __get_pydantic_core_schema__(self, source_type: Any, handler: Any) -> Any:
+        """How pydantic checks such a text."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(_with_regex(self.pattern), handler(source_type))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
+        """How pydantic describes such a text."""
+        return {**handler(schema), "pattern": self.pattern}
 
 
 def regex_string(value: str) -> str:

@@ -152,7 +152,7 @@ func (b *builder) prepare() error {
 		con.WriteString(c + "\n")
 	}
 	if len(b.spec.Provided) > 0 {
-		stubs, err := writeStubs(filepath.Join(b.temp, "provided"), b.spec.Provided)
+		stubs, err := writeStubs(filepath.Join(b.temp, "provided"), b.spec.Provided, b.spec.ProvidedRequires)
 		if err != nil {
 			return err
 		}

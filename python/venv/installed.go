@@ -114,7 +114,7 @@ func readMetadata(name string) (Package, error) {
 }
 
 // writeStubs makes a wheel without code for each provided distribution.
-func writeStubs(dir string, provided map[string]string) ([]Package, error) {
+func writeStubs(dir string, provided map[string]string, requires map[string][]string) ([]Package, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("preparing provided packages: %w", err)
 	}
@@ -122,7 +122,7 @@ func writeStubs(dir string, provided map[string]string) ([]Package, error) {
 	for _, name := range slices.Sorted(maps.Keys(provided)) {
 		p := Package{Name: name, Version: provided[name]}
 		p.File = strings.ReplaceAll(Normalise(name), "-", "_") + "-" + p.Version + "-py3-none-any.whl"
-		if err := writeStub(dir, name, p.Version); err != nil {
+		if err := writeStub(dir, name, p.Version, requires[name]); err != nil {
 			return nil, fmt.Errorf("preparing the provided package %s: %w", name, err)
 		}
 		raw, err := os.ReadFile(filepath.Join(dir, p.File))
@@ -136,7 +136,11 @@ func writeStubs(dir string, provided map[string]string) ([]Package, error) {
 	return out, nil
 }
 
-func writeStub(dir, name, version string) error {
+func writeStub(dir, name, version string, requires []string) error {
+	meta := "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\nSummary: Supplied by intendant\n"
+	for _, r := range requires {
+		meta += "Requires-Dist: " + r + "\n"
+	}
 	stem := strings.ReplaceAll(Normalise(name), "-", "_") + "-" + version
 	info := stem + ".dist-info/"
 	var record strings.Builder
@@ -156,7 +160,7 @@ func writeStub(dir, name, version string) error {
 		return err
 	}
 	err = errors.Join(
-		add(info+"METADATA", "Metadata-Version: 2.1\nName: "+name+"\nVersion: "+version+"\nSummary: Supplied by intendant\n"),
+		add(info+"METADATA", meta),
 		add(info+"WHEEL", "Wheel-Version: 1.0\nGenerator: intendant\nRoot-Is-Purelib: true\nTag: py3-none-any\n"),
 	)
 	return errors.Join(err, add(info+"RECORD", record.String()+info+"RECORD,,\n"), z.Close(), f.Close())

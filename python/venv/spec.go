@@ -36,6 +36,8 @@ type Spec struct {
 	// Provided are distributions, by name, that the caller supplies by other means in the given version. Whatever requires one is
 	// satisfied, and no index is asked for it.
 	Provided map[string]string
+	// ProvidedRequires are what the provided distributions require in their turn, by their names.
+	ProvidedRequires map[string][]string
 }
 
 // Index says where packages come from. The zero value is no place at all, which is enough for an environment without
@@ -203,13 +205,14 @@ func (s Spec) digest(py interpreter) string {
 		provided = append(provided, name+"=="+s.Provided[name])
 	}
 	index := s.Index
+	requires := s.ProvidedRequires
 	if s.NoDeps {
-		index = Index{}
+		index, requires = Index{}, nil
 	}
 	text, err := json.Marshal([]any{
 		"intendant environment 1", py.Implementation, py.Version, py.Platform, sorted(s.Requirements), sorted(s.Constraints),
 		Redact(index.URL), clean(index.Extra), clean(index.FindLinks), index.NoIndex, index.Pre, index.UseSystemConfig, index.OnlyBinary,
-		s.SystemSite, provided, s.NoDeps,
+		s.SystemSite, provided, s.NoDeps, requires,
 	})
 	if err != nil {
 		panic(err) // texts and booleans can be encoded
