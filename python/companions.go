@@ -6,6 +6,6 @@ package python
 func Companions() []string {
 	return []string{
 		"cryptography>=36", "email-validator>=1,<3", "jinja2~=3.0", "more-itertools>=8", "packaging>=21.3", "pydantic~=2.5,!=2.9.2",
-		"python-dateutil~=2.0", "pyyaml~=6.0", "requests", "toml~=0.10",
+		"docstring-parser>=0.10", "python-dateutil~=2.0", "pyyaml~=6.0", "requests", "toml~=0.10", "typing_inspect~=0.9",
 	}
 }
