@@ -137,9 +137,10 @@ func writeStubs(dir string, provided map[string]string, requires map[string][]st
 }
 
 func writeStub(dir, name, version string, requires []string) error {
-	meta := "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\nSummary: Supplied by intendant\n"
+	var meta strings.Builder
+	meta.WriteString("Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\nSummary: Supplied by intendant\n")
 	for _, r := range requires {
-		meta += "Requires-Dist: " + r + "\n"
+		meta.WriteString("Requires-Dist: " + r + "\n")
 	}
 	stem := strings.ReplaceAll(Normalise(name), "-", "_") + "-" + version
 	info := stem + ".dist-info/"
@@ -160,7 +161,7 @@ func writeStub(dir, name, version string, requires []string) error {
 		return err
 	}
 	err = errors.Join(
-		add(info+"METADATA", meta),
+		add(info+"METADATA", meta.String()),
 		add(info+"WHEEL", "Wheel-Version: 1.0\nGenerator: intendant\nRoot-Is-Purelib: true\nTag: py3-none-any\n"),
 	)
 	return errors.Join(err, add(info+"RECORD", record.String()+info+"RECORD,,\n"), z.Close(), f.Close())
