@@ -451,3 +451,25 @@ func TestHide(t *testing.T) {
 		t.Errorf("the change of the name is %s, the code %q", r.Changes["name"].Desired, r.Code)
 	}
 }
+
+// A handler found by a preference may leave a resource to the registered one; without one that is a fault with a code.
+func TestOwn(t *testing.T) {
+	t.Parallel()
+	r := sdk.NewRegistry()
+	res, err := sdk.NewResource(intent(t, `{"name":"a"}`), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := sdk.NewContext(t.Context(), sdk.ContextConfig{Task: model.Task{Intent: intent(t, `{"name":"a"}`)}})
+	err = r.Own(c, res)
+	if i, ok := errors.AsType[*sdk.Instruction](err); !ok || i.Code != sdk.CodeNoHandler || r.HasOwn("test::Thing") {
+		t.Errorf("Own() = %v, want the code %s", err, sdk.CodeNoHandler)
+	}
+	s := &script{observed: sdk.Observed{Exists: true}}
+	if err := r.Handle("test::Thing", s); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Own(c, res); err != nil || !r.HasOwn("test::Thing") || len(s.calls) == 0 {
+		t.Errorf("Own() = %v, calls %v", err, s.calls)
+	}
+}

@@ -97,6 +97,9 @@ type Config struct {
 
 // Manager runs workers. Its methods may be called from several goroutines.
 type Manager struct {
+	// registry is what the manager is part of, if it is; it is set before the first task.
+	registry *sdk.Registry
+
 	cfg   Config
 	log   *slog.Logger
 	venvs *venv.Cache
@@ -181,8 +184,9 @@ func New(cfg Config) (*Manager, error) {
 }
 
 // Register makes the manager part of a registry: what a version ships code for goes to that code, and so does what the registry
-// has no handler for.
+// has no handler for. For a type that the code declares without a handler, the registry's own handler is used.
 func (m *Manager) Register(r *sdk.Registry) {
+	m.registry = r
 	r.Prefer(m.preferred)
 	r.Fallback(m.fallback)
 	r.ResolveFallback(m.resolve)

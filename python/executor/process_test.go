@@ -231,6 +231,18 @@ func TestShippedCodeComesFirst(t *testing.T) {
 	fact(t, b.deploy(t, "m::Thing", "a", map[string]any{"value": 1}), "pid")
 	b.code = codeOf(t, s, nil, source("other", handlerOf("other", reporter)))
 	want(t, b.deploy(t, "m::Thing", "a", map[string]any{"value": 1}), model.OutcomeDeployed, "by Go")
+	// A class without a handler leaves the type to the agent; a class that can not be imported as a whole does not.
+	const declared = `
+from inmanta.resources import PurgeableResource, resource
+
+@resource("m::Thing", agent="agent", id_attribute="name")
+class Thing(PurgeableResource):
+    fields = ("name", "value")
+`
+	b.code = codeOf(t, s, nil, source("m", declared))
+	want(t, b.deploy(t, "m::Thing", "a", map[string]any{"value": 1}), model.OutcomeDeployed, "by Go")
+	b.code = codeOf(t, s, nil, source("m", declared+"\nraise ImportError('the rest')\n"))
+	want(t, b.deploy(t, "m::Thing", "a", map[string]any{"value": 1}), model.OutcomeUnavailable, "the rest")
 }
 
 // wheel writes a wheel of one module.

@@ -21,6 +21,9 @@ const (
 	CodeCode = "code-unavailable"
 )
 
+// noProvider is the host's answer for a type that the code declares and has no handler for, when the agent has one.
+const noProvider = "no-provider"
+
 // preferred finds the code that a version ships for a resource's type; it comes before handlers of the agent's own.
 func (m *Manager) preferred(ctx context.Context, task model.Task) (sdk.Executor, error) {
 	if task.Code == "" {
@@ -159,13 +162,14 @@ func (e *execution) Execute(c *sdk.Context, r *sdk.Resource) error {
 	task := c.Task()
 	types := append([]string{r.Parts.Type}, referenceTypes(r)...)
 	say := func(text string) { c.Log(model.LevelInfo, text, nil) }
+	own := e.m.registry != nil && e.m.registry.HasOwn(r.Parts.Type)
 	var out outcome
 	err := e.m.with(c, task, e.manifest, types, say, func(w *worker, p *python.Process) error {
 		w.begin(c)
 		defer w.finish()
 		return w.call(c, p, "run", task, map[string]any{
 			"task": task.ID, "kind": task.Kind, "resource": r.ID, "version": r.Version, "attributes": r.Raw(),
-			"requirements": orEmpty(task.Intent.Requires), "requires": orNone(task.Requires), "reload": task.Reload, "reason": task.Reason,
+			"requirements": orEmpty(task.Intent.Requires), "requires": orNone(task.Requires), "reload": task.Reload, "reason": task.Reason, "own": own,
 		}, &out)
 	})
 	if unavailable, ok := errors.AsType[*UnavailableError](err); ok {
@@ -178,6 +182,9 @@ func (e *execution) Execute(c *sdk.Context, r *sdk.Resource) error {
 	}
 	if err != nil {
 		return err
+	}
+	if own && out.Code == noProvider {
+		return e.m.registry.Own(c, r)
 	}
 	return out.tell(c)
 }

@@ -322,6 +322,9 @@ class Executor:
         from inmanta.agent.handler import Commander, SkipResource, SkipResourceForDependencies
         from inmanta.references import MutatorMissingError, ReferenceMissingError
 
+        if args.get("own") and Commander.get_provider_class(resource.id.entity_type) is None:
+            # The code has the class of the resource alone: the agent has a handler in Go.
+            return {"outcome": "unavailable", "code": "no-provider", "message": "", "traceback": ""}
         try:
             handler = Commander.get_provider(self._agent, resource, self._cache)
         except Exception as e:  # whatever the handler's constructor raises
