@@ -65,6 +65,7 @@ var mayImport = map[string][]string{
 	"migrations":              {},
 	"web":                     {},
 	"examples":                {},
+	"examples/shop/handler":   {"model", "sdk", "sdk/program"},
 }
 
 // pure packages think and do not act: besides the house's table they must not see these standard packages.

@@ -2,6 +2,7 @@
 package examples_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"os/user"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // program builds the real binary once for all tests.
@@ -53,7 +55,10 @@ func copyProject(t *testing.T, name, to, target string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	edit(t, filepath.Join(to, "main.cf"), "@TARGET@", target, "@OWNER@", me.Username, "@GROUP@", group.Name)
+	edit(t, filepath.Join(to, "main.cf"), "@TARGET@", target)
+	if strings.Contains(read(t, filepath.Join(to, "main.cf")), "@OWNER@") {
+		edit(t, filepath.Join(to, "main.cf"), "@OWNER@", me.Username, "@GROUP@", group.Name)
+	}
 }
 
 // edit replaces texts in a file; each must be there.
@@ -80,12 +85,13 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// run runs the program and returns what it printed.
-func run(t *testing.T, bin, dir string, args ...string) string {
+// run runs the program and returns what it printed. settings are variables of its environment.
+func run(t *testing.T, bin, dir string, settings []string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), bin, args...)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "NO_COLOR=1"}
+	cmd.Env = append(cmd.Env, settings...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("intendant %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -93,10 +99,52 @@ func run(t *testing.T, bin, dir string, args ...string) string {
 	return string(out)
 }
 
-// want is what an example leaves behind: files with their content, which may hold TARGET, and their modes.
+// python makes the real interpreter the first of the PATH: what is there may be a wrapper that needs the user's own home directory.
+func python(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		t.Fatalf("the test needs Python 3.9 or later: %v", err)
+	}
+	return "PATH=" + filepath.Dir(string(out)) + string(os.PathListSeparator) + os.Getenv("PATH")
+}
+
+// handlerProgram builds the handler program of an example in a directory that the agent trusts.
+func handlerProgram(t *testing.T, pkg string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "handlers")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "handler")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, pkg).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return "INTENDANT_AGENT_HANDLER_PROGRAMS=" + dir
+}
+
+// want is what an example leaves behind: files with their content, which may hold TARGET, and their modes. A change of main.cf
+// may lead to more.
 type want struct {
 	content map[string]string
 	mode    map[string]os.FileMode
+	// python says that the example has Python code, handler which program in Go it needs.
+	python  bool
+	handler string
+	// replace is a change of main.cf, after which changed is there.
+	replace []string
+	changed map[string]string
+}
+
+func (w want) settings(t *testing.T) (out []string) {
+	t.Helper()
+	if w.python {
+		out = append(out, python(t))
+	}
+	if w.handler != "" {
+		out = append(out, handlerProgram(t, w.handler))
+	}
+	return out
 }
 
 func (w want) check(t *testing.T, target string) {
@@ -170,6 +218,44 @@ grace      Grace Hopper             member
 		},
 		mode: map[string]os.FileMode{"ops/ada": 0o700, "ops/ada/.ssh/authorized_keys": 0o600, "ops/sudoers-ada": 0o440},
 	},
+	"notes": {
+		python: true,
+		content: map[string]string{
+			"shopping-today.txt":  "bread\ncheese\ntwo apples\n",
+			"key.txt":             "1234\nof the bicycle\n",
+			"copy-of-the-key.txt": "1234",
+			"count.txt":           "4",
+			"contents.txt": `Copy of the key (copy-of-the-key.txt)
+Count (count.txt)
+Key (key.txt)
+Shopping: today (shopping-today.txt)
+`,
+		},
+		replace: []string{"two apples", "two red apples"},
+		changed: map[string]string{"shopping-today.txt": "bread\ncheese\ntwo red apples\n", "count.txt": "5"},
+	},
+	"shop": {
+		python: true, handler: "./shop/handler",
+		content: map[string]string{"stock.json": `{
+  "bread": {
+    "width": 120,
+    "goods": [
+      "rye",
+      "wheat"
+    ]
+  },
+  "dairy": {
+    "width": 80,
+    "goods": [
+      "milk"
+    ]
+  }
+}
+`},
+		mode:    map[string]os.FileMode{"stock.json": 0o600},
+		replace: []string{"closed = false", "closed = true"},
+		changed: map[string]string{"stock.json": "{}\n"},
+	},
 	"inventory": {
 		content: map[string]string{
 			"inventory/r1.txt": `Rack r1: 4 of 42 units used
@@ -209,14 +295,54 @@ func TestExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			copyProject(t, e.Name(), project, target)
-			out := run(t, bin, project, "deploy", ".")
-			if !regexp.MustCompile(`version 1: (\d+)/\d+ deployed\n`).MatchString(out) {
-				t.Fatalf("deploy said\n%s", out)
+			settings := w.settings(t)
+			deployed := regexp.MustCompile(`version \d+: (\d+)/(\d+) deployed\n$`)
+			deploy := func() {
+				t.Helper()
+				m := deployed.FindStringSubmatch(run(t, bin, project, settings, "deploy", "."))
+				if m == nil || m[1] != m[2] {
+					t.Fatalf("the deployment ended with %q", m)
+				}
 			}
+			deploy()
 			w.check(t, target)
-			if out := run(t, bin, project, "deploy", ".", "--dry-run"); !strings.Contains(out, "Nothing would change.") {
-				t.Errorf("a dry run after the deployment says\n%s", out)
+			nothing := func() {
+				t.Helper()
+				if out := run(t, bin, project, settings, "deploy", ".", "--dry-run"); !strings.Contains(out, "Nothing would change.") {
+					t.Errorf("a dry run after the deployment says\n%s", out)
+				}
 			}
+			nothing()
+			if w.replace == nil {
+				return
+			}
+			before := stat(t, target)
+			deploy()
+			if after := stat(t, target); !maps.Equal(before, after) {
+				t.Errorf("a second deployment has touched files: before %v, after %v", before, after)
+			}
+			edit(t, filepath.Join(project, "main.cf"), w.replace...)
+			deploy()
+			want{content: w.changed}.check(t, target)
+			nothing()
 		})
 	}
+}
+
+// stat returns when each file of a directory was written last.
+func stat(t *testing.T, dir string) map[string]time.Time {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]time.Time{}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[e.Name()] = info.ModTime()
+	}
+	return out
 }
