@@ -50,8 +50,10 @@ type system struct {
 	port string
 	bin  string
 	cmd  *exec.Cmd
-	log  *bytes.Buffer
-	api  *api.Client
+	// env has further variables for the server's environment, as NAME=value.
+	env []string
+	log *bytes.Buffer
+	api *api.Client
 }
 
 func newSystem(t testing.TB) *system {
@@ -97,7 +99,7 @@ func (s *system) start() {
 	s.log = &bytes.Buffer{}
 	s.cmd = exec.Command(s.bin, "server", "--state-dir", filepath.Join(s.dir, "state"), "--port", s.port, "--log-format", "json")
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
-	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir}
+	s.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir}, s.env...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
