@@ -98,7 +98,7 @@ func load(path string) (map[string]entry, error) {
 	if !filepath.IsAbs(path) {
 		return nil, sdk.Permanent(fmt.Errorf("the stock %q of the shop is not an absolute path", path))
 	}
-	text, err := os.ReadFile(path) //nolint:gosec // the model says which
+	text, err := os.ReadFile(path) // the model says which
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]entry{}, nil
 	}
