@@ -183,6 +183,15 @@ func (c *Client) UploadVersion(ctx context.Context, v UploadedVersion) error {
 	return c.do(ctx, request{method: http.MethodPut, path: "/api/v1/version", body: v})
 }
 
+// UploadPartial has a partial desired state merged into the newest version, and returns the number of the new one.
+func (c *Client) UploadPartial(ctx context.Context, v PartialVersion) (int, error) {
+	if v.ModuleVersionInfo == nil {
+		v.ModuleVersionInfo = map[string]json.RawMessage{}
+	}
+	e, err := fetch[int](ctx, c, request{method: http.MethodPut, path: "/api/v1/version/partial", body: v})
+	return e.Data, err
+}
+
 // Versions lists versions, newest first, with their commits and what each changed.
 func (c *Client) Versions(ctx context.Context, o ListOptions) ([]VersionDetails, error) {
 	items, _, err := list[VersionDetails](ctx, c, "/api/v3/version", o)

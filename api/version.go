@@ -74,9 +74,20 @@ type UnknownV1 struct {
 	Resolved    bool   `json:"resolved"`
 }
 
+// PartialVersion is a desired state of some resource sets, which the server merges into the newest version.
+type PartialVersion struct {
+	// UploadedVersion has the resources, with the version 0. Its own Version is 0.
+	UploadedVersion
+
+	// RemovedResourceSets are the sets that the result has no more.
+	RemovedResourceSets []string `json:"removed_resource_sets,omitempty"`
+	// AllowHandlerCodeUpdate lets the code of modules differ from that of the newest version.
+	AllowHandlerCodeUpdate bool `json:"allow_handler_code_update,omitempty"`
+}
+
 // UploadedVersion is the body of an upload of a desired state.
 type UploadedVersion struct {
-	Version           int                          `json:"version"`
+	Version           int                          `json:"version,omitempty"`
 	Resources         []map[string]json.RawMessage `json:"resources"`
 	ModuleVersionInfo map[string]json.RawMessage   `json:"module_version_info"`
 	// ResourceState maps resource ids to available or undefined.

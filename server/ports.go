@@ -105,6 +105,9 @@ type Versions interface {
 	// release is set. It returns the number. model.ErrConflict: the number is in use; model.ErrInvalid: the number was never
 	// reserved, a requirement is not in the state, a resource comes twice, or a file is neither stored nor given.
 	StoreVersion(ctx context.Context, s model.DesiredState, release bool, now time.Time) (int, error)
+	// StorePartial merges a partial desired state into the newest version and stores the result as the next one. It returns the
+	// number. model.ErrInvalid: there is no version, or a rule of merging is broken.
+	StorePartial(ctx context.Context, p model.Partial, release bool, now time.Time) (int, error)
 	// Versions lists versions with their standing. Sort: version, alone.
 	Versions(ctx context.Context, env model.EnvironmentID, f model.VersionFilter, p model.Page) (model.List[model.VersionRow], error)
 	// Version returns one version with its lists of undeployable and blocked resources, or model.ErrNotFound.

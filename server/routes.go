@@ -40,6 +40,7 @@ func (s *Server) routes() []endpoint {
 		on(get, "/api/v1/version/<id>", "get_version", "desired-state.read", api, s.versionGetV1, asBare, scoped),
 		on(del, "/api/v1/version/<id>", "delete_version", "desired-state.write", api, s.versionDelete, scoped),
 		on(put, "/api/v1/version", "put_version", "desired-state.write", comp, s.upload, scoped),
+		on(put, "/api/v1/version/partial", "put_partial", "desired-state.write", comp, s.uploadPartial, scoped),
 		on(post, "/api/v1/version/<id>", "release_version", "desired-state.write", both, s.release, asBare, scoped),
 		on(post, "/api/v1/deploy", "deploy", "deploy", api, s.deployV1, asBare, scoped),
 		on(get, "/api/v1/resource/<id>", "get_resource", "resource.read", aa, s.resourceGetV1, asBare, scoped),

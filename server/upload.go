@@ -35,40 +35,46 @@ func (s *Server) upload(ctx context.Context, c *call, a uploadArgs) (none, error
 	return none{}, err
 }
 
+type partialArgs struct {
+	Resources         []map[string]json.RawMessage `arg:"resources"`
+	ModuleVersionInfo map[string]json.RawMessage   `arg:"module_version_info,optional"`
+	ResourceState     map[string]string            `arg:"resource_state,optional" doc:"available or undefined, by resource id."`
+	Unknowns          []map[string]json.RawMessage `arg:"unknowns,optional"`
+	VersionInfo       map[string]json.RawMessage   `arg:"version_info,optional"`
+	ResourceSets      map[string]*string           `arg:"resource_sets,optional" doc:"The name of the set of each resource that is in one."`
+	RemovedSets       []string                     `arg:"removed_resource_sets,optional" doc:"Sets that the result has no more."`
+	PipConfig         json.RawMessage              `arg:"pip_config,optional" doc:"Taken and not used: that of the base stands."`
+	AllowCodeUpdate   bool                         `arg:"allow_handler_code_update,optional" doc:"Let the code of modules differ from that of the base."`
+}
+
+// uploadPartial merges a partial desired state that a client has compiled into the newest version, and returns the new version.
+func (s *Server) uploadPartial(ctx context.Context, c *call, a partialArgs) (int, error) {
+	state, _, err := readState(uploadArgs{
+		Resources: a.Resources, ModuleVersionInfo: a.ModuleVersionInfo, ResourceState: a.ResourceState, Unknowns: a.Unknowns,
+		VersionInfo: a.VersionInfo, ResourceSets: a.ResourceSets,
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, set := range a.RemovedSets {
+		if set == "" {
+			return 0, invalidArgument("removed_resource_sets", "value_error", "the name of a resource set is empty")
+		}
+	}
+	state.Environment = c.env()
+	state.Trace = c.trace
+	release := model.ParseSettings(c.environment.Settings).AutoDeploy
+	return s.store.StorePartial(ctx, model.Partial{DesiredState: state, RemovedSets: a.RemovedSets, AllowCodeUpdate: a.AllowCodeUpdate}, release, c.now)
+}
+
 // stateOf checks an upload and turns it into a desired state.
 func stateOf(a uploadArgs) (model.DesiredState, error) {
-	state := model.DesiredState{Number: a.Version, Intents: make([]model.Intent, 0, len(a.Resources))}
 	if a.Version <= 0 {
-		return state, invalidArgument("version", "value_error", "the version number (%d) is not positive", a.Version)
+		return model.DesiredState{}, invalidArgument("version", "value_error", "the version number (%d) is not positive", a.Version)
 	}
-	sets, err := setsOf(a.ResourceSets)
+	state, known, err := readState(a)
 	if err != nil {
 		return state, err
-	}
-	undefined := make(map[model.ResourceID]bool)
-	for text, status := range a.ResourceState {
-		id, _, err := resourceID(text)
-		if err != nil {
-			return state, err
-		}
-		undefined[id] = status == string(model.StatusUndefined)
-	}
-	known := make(map[model.ResourceID]bool, len(a.Resources))
-	for _, r := range a.Resources {
-		id, intent, err := uploadedIntent(a.Version, r, sets, undefined)
-		if err != nil {
-			return state, err
-		}
-		if known[id] {
-			return state, invalidArgument("resources", "value_error", "resource %s is in the version twice", id)
-		}
-		known[id] = true
-		state.Intents = append(state.Intents, intent)
-	}
-	for id := range sets {
-		if !known[id] {
-			return state, invalidArgument("resource_sets", "value_error", "resource %s is in a resource set and not in the version", id)
-		}
 	}
 	var missing []string
 	for _, i := range state.Intents {
@@ -83,6 +89,41 @@ func stateOf(a uploadArgs) (model.DesiredState, error) {
 		return state, invalidArgument("resources", "value_error", "resources are required that are not in the version: %s", strings.Join(missing, ", "))
 	}
 	markBlocked(state.Intents)
+	return state, nil
+}
+
+// readState checks the resources of an upload, all but where their requirements lead, and returns which there are.
+func readState(a uploadArgs) (model.DesiredState, map[model.ResourceID]bool, error) {
+	state := model.DesiredState{Number: a.Version, Intents: make([]model.Intent, 0, len(a.Resources))}
+	sets, err := setsOf(a.ResourceSets)
+	if err != nil {
+		return state, nil, err
+	}
+	undefined := make(map[model.ResourceID]bool)
+	for text, status := range a.ResourceState {
+		id, _, err := resourceID(text)
+		if err != nil {
+			return state, nil, err
+		}
+		undefined[id] = status == string(model.StatusUndefined)
+	}
+	known := make(map[model.ResourceID]bool, len(a.Resources))
+	for _, r := range a.Resources {
+		id, intent, err := uploadedIntent(a.Version, r, sets, undefined)
+		if err != nil {
+			return state, nil, err
+		}
+		if known[id] {
+			return state, nil, invalidArgument("resources", "value_error", "resource %s is in the version twice", id)
+		}
+		known[id] = true
+		state.Intents = append(state.Intents, intent)
+	}
+	for id := range sets {
+		if !known[id] {
+			return state, nil, invalidArgument("resource_sets", "value_error", "resource %s is in a resource set and not in the version", id)
+		}
+	}
 	for _, set := range sets {
 		if !slices.Contains(state.ResourceSets, set) {
 			state.ResourceSets = append(state.ResourceSets, set)
@@ -96,14 +137,14 @@ func stateOf(a uploadArgs) (model.DesiredState, error) {
 	}
 	if raw, ok := a.VersionInfo["export_metadata"]; ok {
 		if err := json.Unmarshal(raw, &state.Metadata); err != nil {
-			return state, invalidArgument("version_info", "type_error", "export_metadata is not an object: %v", err)
+			return state, nil, invalidArgument("version_info", "type_error", "export_metadata is not an object: %v", err)
 		}
 	}
 	if state.Code, state.Pip, err = uploadedCode(a.ModuleVersionInfo, a.PipConfig, a.Constraints); err != nil {
-		return state, err
+		return state, nil, err
 	}
 	state.Digest = model.StateDigest(state.Intents)
-	return state, nil
+	return state, known, nil
 }
 
 func setsOf(given map[string]*string) (map[model.ResourceID]string, error) {

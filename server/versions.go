@@ -417,8 +417,12 @@ func versionV1Of(v model.VersionRow) api.VersionV1 {
 	if metadata == nil {
 		metadata = map[string]json.RawMessage{}
 	}
+	var base *int
+	if raw, ok := metadata[model.MetadataPartialBase]; ok {
+		_ = json.Unmarshal(raw, &base) // what is not a number is none
+	}
 	return api.VersionV1{
-		Version: v.Number, Environment: v.Environment.String(), Date: api.OptionalTime(v.Date), Released: v.Released,
+		PartialBase: base, Version: v.Number, Environment: v.Environment.String(), Date: api.OptionalTime(v.Date), Released: v.Released,
 		VersionInfo: map[string]map[string]json.RawMessage{"export_metadata": metadata}, IsSuitableForPartialCompiles: false, Total: v.Resources,
 		Undeployable: textsOf(v.Undeployable), SkippedForUndeployable: textsOf(v.Blocked), Status: string(v.Status),
 	}

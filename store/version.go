@@ -63,6 +63,73 @@ func (s *Store) StoreVersion(ctx context.Context, state model.DesiredState, rele
 	return number, nil
 }
 
+// StorePartial merges a partial desired state into the newest version, released or not, stores the result as the next version, and
+// releases it if release is set. It returns the number. [model.ErrInvalid]: there is no version, or a rule is broken; see
+// [model.MergePartial]. Two partial exports are put one upon the other.
+func (s *Store) StorePartial(ctx context.Context, p model.Partial, release bool, now time.Time) (number int, err error) {
+	err = s.InTx(ctx, func(tx *Tx) error {
+		env := p.Environment
+		row, err := tx.LockEnvironment(ctx, env.UUID)
+		if err != nil {
+			return notFound(err, "environment %s", env)
+		}
+		e, err := environmentOf(row)
+		if err != nil {
+			return err
+		}
+		base, err := tx.partialBase(ctx, env)
+		if err != nil {
+			return err
+		}
+		state, err := model.MergePartial(base, p)
+		if err != nil {
+			return err
+		}
+		number, err = s.storeVersion(ctx, tx, e, state, release, now)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("storing a partial version: %w", err)
+	}
+	return number, nil
+}
+
+// partialBase reads the newest version.
+func (tx *Tx) partialBase(ctx context.Context, env model.EnvironmentID) (model.PartialBase, error) {
+	var base model.PartialBase
+	newest, err := tx.LatestVersion(ctx, env.UUID)
+	if err != nil {
+		return base, err
+	}
+	if newest == 0 {
+		return base, fmt.Errorf("a partial export needs a version to be merged into; export the whole model first: %w", model.ErrInvalid)
+	}
+	base.Version = int(newest)
+	if base.Intents, err = tx.intents(ctx, env, base.Version); err != nil {
+		return base, err
+	}
+	rows, err := tx.VersionUnknowns(ctx, env.UUID, newest)
+	if err != nil {
+		return base, err
+	}
+	for _, r := range rows {
+		base.Unknowns = append(base.Unknowns, model.UnknownParameter{Name: r.Name, Resource: r.ResourceID, Source: r.Source})
+	}
+	body, err := tx.CodePlanOfVersion(ctx, env.UUID, newest)
+	if isNoRows(err) {
+		return base, nil
+	}
+	if err != nil {
+		return base, err
+	}
+	var plan model.CodePlan
+	if err := decode(body, &plan, fmt.Sprintf("the code of version %d", newest)); err != nil {
+		return base, err
+	}
+	base.Code, base.Pip = plan.Modules, plan.Pip
+	return base, nil
+}
+
 // newVersion is a desired state on its way into the store.
 type newVersion struct {
 	env      model.EnvironmentID

@@ -125,7 +125,7 @@ func (s *session) deploy(ctx context.Context, res *lang.Result, compile func(fac
 		}
 	}
 	for round := 1; ; round++ {
-		number, err := s.upload(ctx, res.State, message)
+		number, err := s.upload(ctx, res.State, message, partialFlags{})
 		if err != nil {
 			return err
 		}

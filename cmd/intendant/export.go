@@ -9,9 +9,11 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/intendant/intendant/api"
 	"github.com/intendant/intendant/diag"
@@ -25,6 +27,7 @@ func newExportCommand(g *globals) *cobra.Command {
 	f := &compileFlags{format: "text", g: g}
 	var deploy bool
 	var jsonFile, metadata string
+	var partial partialFlags
 	cmd := &cobra.Command{
 		Use:   "export [DIR]",
 		Short: "Compile a project here and upload the result to a server as a version",
@@ -37,6 +40,9 @@ written to a file and nothing is uploaded.`,
 			dir := "."
 			if len(args) > 0 {
 				dir = args[0]
+			}
+			if err := partial.check(); err != nil {
+				return err
 			}
 			if jsonFile != "" {
 				res, err := f.compile(cmd.Context(), dir, cmd.OutOrStdout(), cmd.ErrOrStderr(), lang.Inputs{})
@@ -57,7 +63,7 @@ written to a file and nothing is uploaded.`,
 			if err != nil {
 				return err
 			}
-			number, err := s.upload(cmd.Context(), res.State, metadata)
+			number, err := s.upload(cmd.Context(), res.State, metadata, partial)
 			if err != nil {
 				return err
 			}
@@ -76,8 +82,65 @@ written to a file and nothing is uploaded.`,
 	cmd.Flags().StringVarP(&f.main, "file", "f", "main.cf", "the main file")
 	cmd.Flags().BoolVarP(&deploy, "deploy", "d", false, "release the version")
 	cmd.Flags().StringVarP(&jsonFile, "json", "j", "", "write the resources to this file instead of uploading them")
+	partial.flags(cmd.Flags())
 	cmd.Flags().StringVar(&metadata, "metadata", "", "message to show with the version, or a JSON object")
 	return cmd
+}
+
+// removedSetsVariable names resource sets to remove, separated by blanks, besides those of --delete-resource-set.
+const removedSetsVariable = "INMANTA_REMOVED_RESOURCE_SET_ID"
+
+// partialFlags are the flags of a partial export.
+type partialFlags struct {
+	on         bool
+	remove     []string
+	soft       bool
+	codeUpdate bool
+}
+
+func (f *partialFlags) flags(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.on, "partial", false, "export the resource sets of the model and leave all others of the newest version as they are")
+	fl.StringSliceVar(&f.remove, "delete-resource-set", nil, "with --partial: remove this resource set; may be given several times")
+	fl.BoolVar(&f.soft, "soft-delete", false, "with --partial: keep a set that is to be removed if the model has resources in it")
+	fl.BoolVar(&f.codeUpdate, "allow-handler-code-update", false, "with --partial: let the Python code of modules differ from that of the newest version")
+}
+
+// check refuses flags that mean nothing without --partial.
+func (f *partialFlags) check() error {
+	given := append(slices.Clone(f.remove), strings.Fields(os.Getenv(removedSetsVariable))...)
+	switch {
+	case f.on:
+		f.remove = given
+		return nil
+	case len(given) > 0:
+		return &exitError{code: exitUsage, err: fmt.Errorf("resource sets are removed by a partial export: add --partial, or leave out --delete-resource-set and %s", removedSetsVariable)}
+	case f.soft || f.codeUpdate:
+		return &exitError{code: exitUsage, err: errors.New("--soft-delete and --allow-handler-code-update belong to a partial export: add --partial")}
+	}
+	return nil
+}
+
+// version makes the partial version: sets that the model names and puts nothing into are removed, too.
+func (f *partialFlags) version(v api.UploadedVersion, state model.DesiredState) api.PartialVersion {
+	filled := map[string]bool{}
+	for _, in := range state.Intents {
+		filled[in.Set] = true
+	}
+	var removed []string
+	for _, set := range f.remove {
+		if !f.soft || !filled[set] {
+			removed = append(removed, set)
+		}
+	}
+	for _, set := range state.ResourceSets {
+		if !filled[set] {
+			removed = append(removed, set)
+		}
+	}
+	slices.Sort(removed)
+	// The packages that agents need are those of the version that the sets are merged into.
+	v.PipConfig, v.ProjectConstraints = nil, nil
+	return api.PartialVersion{UploadedVersion: v, RemovedResourceSets: slices.Compact(removed), AllowHandlerCodeUpdate: f.codeUpdate}
 }
 
 // compile runs the compiler in this process and fails, with the diagnostics written, when the model has faults.
@@ -120,7 +183,7 @@ func (s *session) compileInputs(ctx context.Context) (lang.Inputs, error) {
 }
 
 // upload stores a desired state under a new version and returns its number.
-func (s *session) upload(ctx context.Context, state model.DesiredState, metadata string) (int, error) {
+func (s *session) upload(ctx context.Context, state model.DesiredState, metadata string, partial partialFlags) (int, error) {
 	files := make(map[string][]byte, len(state.Files))
 	for _, f := range state.Files {
 		files[f.Hash] = f.Content
@@ -128,9 +191,12 @@ func (s *session) upload(ctx context.Context, state model.DesiredState, metadata
 	if _, err := s.UploadFiles(ctx, files); err != nil {
 		return 0, fmt.Errorf("uploading files: %w", err)
 	}
-	number, err := s.ReserveVersion(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("reserving a version: %w", err)
+	number := 0
+	if !partial.on {
+		var err error
+		if number, err = s.ReserveVersion(ctx); err != nil {
+			return 0, fmt.Errorf("reserving a version: %w", err)
+		}
 	}
 	v := api.UploadedVersion{Version: number, ResourceState: map[string]string{}, ResourceSets: map[string]*string{}}
 	for _, in := range state.Intents {
@@ -161,8 +227,16 @@ func (s *session) upload(ctx context.Context, state model.DesiredState, metadata
 	if err := uploadedCode(&v, state); err != nil {
 		return 0, err
 	}
-	if v.VersionInfo, err = versionInfo(metadata); err != nil {
+	info, err := versionInfo(metadata)
+	if err != nil {
 		return 0, err
+	}
+	v.VersionInfo = info
+	if partial.on {
+		if number, err = s.UploadPartial(ctx, partial.version(v, state)); err != nil {
+			return 0, fmt.Errorf("storing a partial version: %w", err)
+		}
+		return number, nil
 	}
 	if err := s.UploadVersion(ctx, v); err != nil {
 		return 0, fmt.Errorf("storing version %d: %w", number, err)
