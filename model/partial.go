@@ -69,9 +69,7 @@ func MergePartial(base PartialBase, p Partial) (DesiredState, error) {
 		}
 	}
 	slices.Sort(out.ResourceSets)
-	if out.Unknowns, err = m.unknowns(intents); err != nil {
-		return DesiredState{}, err
-	}
+	out.Unknowns = m.unknowns(intents)
 	if !p.AllowCodeUpdate {
 		if err := sameCode(base.Code, p.Code); err != nil {
 			return DesiredState{}, err
@@ -195,7 +193,7 @@ func (m *merge) keptRequires(old *Intent) []ResourceID {
 }
 
 // unknowns are those of the export and those of untouched sets.
-func (m *merge) unknowns(intents []Intent) ([]UnknownParameter, error) {
+func (m *merge) unknowns(intents []Intent) []UnknownParameter {
 	out := slices.Clone(m.p.Unknowns)
 	there := make(map[ResourceID]bool, len(intents))
 	for _, i := range intents {
@@ -207,7 +205,7 @@ func (m *merge) unknowns(intents []Intent) ([]UnknownParameter, error) {
 			out = append(out, u)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // sameCode checks that modules that both have are the same.

@@ -43,8 +43,12 @@ func shown(intents []model.Intent) []string {
 	var out []string
 	for _, i := range intents {
 		line := i.Set + "/" + i.Resource.Parts().Value + "=" + strings.TrimSuffix(strings.TrimPrefix(string(i.Attributes), `{"value":"`), `"}`)
-		for k, r := range i.Requires {
-			line += map[bool]string{true: " > ", false: ", "}[k == 0] + r.Parts().Value
+		var requires []string
+		for _, r := range i.Requires {
+			requires = append(requires, r.Parts().Value)
+		}
+		if len(requires) > 0 {
+			line += " > " + strings.Join(requires, ", ")
 		}
 		out = append(out, line)
 	}

@@ -14,18 +14,19 @@ import (
 
 // setsModel has a file in each of some resource sets, and a shared directory.
 func (s *system) setsModel(values map[string]string, empty ...string) string {
-	model := s.files("shared", "shared")
+	var model strings.Builder
+	model.WriteString(s.files("shared", "shared"))
 	for _, set := range []string{"blue", "green"} {
 		if value, ok := values[set]; ok {
-			model += fmt.Sprintf(`%[1]s = std::File(host=host, path="%[2]s/%[1]s.txt", mode=640, owner=dir.owner, group=dir.group, content="%[3]s", requires=dir)
+			fmt.Fprintf(&model, `%[1]s = std::File(host=host, path="%[2]s/%[1]s.txt", mode=640, owner=dir.owner, group=dir.group, content="%[3]s", requires=dir)
 std::ResourceSet(name="%[1]s", resources=[%[1]s])
 `, set, filepath.Join(s.dir, "target"), value)
 		}
 	}
 	for _, set := range empty {
-		model += fmt.Sprintf("std::ResourceSet(name=%q, resources=[])\n", set)
+		fmt.Fprintf(&model, "std::ResourceSet(name=%q, resources=[])\n", set)
 	}
-	return model
+	return model.String()
 }
 
 func TestPartialExport(t *testing.T) {

@@ -404,6 +404,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/version/partial": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put: operations["v1_put_partial"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/version/{id}": {
         parameters: {
             query?: never;
@@ -3660,6 +3676,65 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    v1_put_partial: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The environment that the request is about. */
+                "X-Inmanta-tid": components["parameters"]["Environment"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Let the code of modules differ from that of the base. */
+                    allow_handler_code_update?: boolean;
+                    module_version_info?: {
+                        [key: string]: unknown;
+                    };
+                    /** @description Taken and not used: that of the base stands. */
+                    pip_config?: unknown;
+                    /** @description Sets that the result has no more. */
+                    removed_resource_sets?: string[];
+                    /** @description The name of the set of each resource that is in one. */
+                    resource_sets?: {
+                        [key: string]: string | null;
+                    };
+                    /** @description available or undefined, by resource id. */
+                    resource_state?: {
+                        [key: string]: string;
+                    };
+                    resources: {
+                        [key: string]: unknown;
+                    }[];
+                    unknowns?: {
+                        [key: string]: unknown;
+                    }[];
+                    version_info?: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: number;
+                        links?: components["schemas"]["Links"];
+                        metadata?: components["schemas"]["Metadata"];
+                    };
+                };
             };
             default: components["responses"]["Error"];
         };
