@@ -56,10 +56,8 @@ func (s *Server) uploadPartial(ctx context.Context, c *call, a partialArgs) (int
 	if err != nil {
 		return 0, err
 	}
-	for _, set := range a.RemovedSets {
-		if set == "" {
-			return 0, invalidArgument("removed_resource_sets", "value_error", "the name of a resource set is empty")
-		}
+	if slices.Contains(a.RemovedSets, "") {
+		return 0, invalidArgument("removed_resource_sets", "value_error", "the name of a resource set is empty")
 	}
 	state.Environment = c.env()
 	state.Trace = c.trace
