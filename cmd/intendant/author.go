@@ -163,13 +163,18 @@ func (f *testFlags) run(ctx context.Context, dir string, args []string, stdin io
 			return plain(err)
 		}
 	}
+	if interpreter, err = exec.LookPath(interpreter); err != nil {
+		return &exitError{code: exitUsage, err: fmt.Errorf("finding the interpreter: %w", err)}
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, interpreter, append([]string{"-m", "pytest", "-p", "pytest_inmanta.plugin"}, args...)...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, stdin, stdout, stderr
-	cmd.Env = append(os.Environ(), "INTENDANT="+self, "PYTHONPATH="+strings.TrimSuffix(runtime+string(os.PathListSeparator)+os.Getenv("PYTHONPATH"), string(os.PathListSeparator)))
+	// As in an environment that is activated: what tests run by name is that of the environment.
+	search := filepath.Dir(interpreter) + string(os.PathListSeparator) + os.Getenv("PATH")
+	cmd.Env = append(os.Environ(), "PATH="+search, "INTENDANT="+self, "PYTHONPATH="+strings.TrimSuffix(runtime+string(os.PathListSeparator)+os.Getenv("PYTHONPATH"), string(os.PathListSeparator)))
 	err = cmd.Run()
 	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		return &exitError{code: max(e.ExitCode(), exitFailed)}
@@ -193,12 +198,16 @@ func (f *testFlags) environment(ctx context.Context, cache string, root fs.FS, a
 	if index.URL == "" && !index.NoIndex && len(index.FindLinks) == 0 {
 		index.UseSystemConfig = true // who tests a module of their own has pip set up
 	}
-	wanted := slices.Clone(testPackages)
+	wanted := append(slices.Clone(testPackages), python.Companions()...)
 	own := module.PackageOf(about.Name)
 	for _, m := range about.Modules {
 		// The embedded std, exec and fs serve unless the tests' environment has others.
-		if about.Layout == module.LayoutV2 && module.PackageOf(m.Name) != own && !slices.Contains([]string{"std", "exec", "fs"}, m.Name) {
+		switch {
+		case module.PackageOf(m.Name) == own || slices.Contains([]string{"std", "exec", "fs"}, m.Name):
+		case about.Layout == module.LayoutV2:
 			wanted = append(wanted, m.Text)
+		default: // module.yml names modules, not packages
+			wanted = append(wanted, module.PackageOf(m.Name)+m.Constraint.String())
 		}
 	}
 	for _, p := range about.Packages {

@@ -486,7 +486,10 @@ class Resource(metaclass=ResourceMeta):
 
     def is_type(self, type_name: str) -> bool:
         """Reports whether the instance is of exactly that type."""
-        return str(self.model._type()) == type_name
+        model = getattr(self, "model", None)
+        if model is None:  # made by the compiler itself, or read again by an agent
+            return str(self.id.entity_type) == type_name
+        return str(model._type()) == type_name
 
 
 @stable_api
