@@ -650,6 +650,14 @@ func (s *Store) CreateDryRun(ctx context.Context, command model.Command) (model.
 		if e.Halted {
 			return fmt.Errorf("environment %s is halted; resume it first: %w", command.Environment, model.ErrConflict)
 		}
+		released, err := tx.LatestReleased(ctx, e.ID)
+		if err != nil {
+			return err
+		}
+		if released == 0 {
+			// Nothing is scheduled for such an environment: the dry run would wait for ever.
+			return fmt.Errorf("environment %s has never released a version, and dry runs begin with the first that is; release one first: %w", command.Environment, model.ErrConflict)
+		}
 		if err := tx.InsertDryRun(ctx, sqlgen.InsertDryRunParams{
 			ID: command.DryRun.UUID, Environment: e.ID, Version: v.Number, CreatedAt: command.CreatedAt, Total: v.Resources,
 		}); err != nil {
