@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/intendant/intendant/model"
+	"github.com/intendant/intendant/store/sqlgen"
 )
 
 // writeCode stores what a version ships to agents; every source must be stored by now, or be among the files of the state.
@@ -40,13 +41,18 @@ func (tx *Tx) writeCode(ctx context.Context, env model.EnvironmentID, number int
 }
 
 // VersionCode returns the code that a version ships; a version without any, or one that is not there, has an empty plan.
-func (s *Store) VersionCode(ctx context.Context, env model.EnvironmentID, version int) (plan model.CodePlan, err error) {
-	body, err := s.read().CodePlanOfVersion(ctx, env.UUID, int32Of(version))
+func (s *Store) VersionCode(ctx context.Context, env model.EnvironmentID, version int) (model.CodePlan, error) {
+	plan, err := codePlan(ctx, s.read(), env, version)
+	return plan, classify(err)
+}
+
+func codePlan(ctx context.Context, q *sqlgen.Queries, env model.EnvironmentID, version int) (plan model.CodePlan, err error) {
+	body, err := q.CodePlanOfVersion(ctx, env.UUID, int32Of(version))
 	if isNoRows(err) {
 		return plan, nil
 	}
 	if err != nil {
-		return plan, classify(err)
+		return plan, err
 	}
 	return plan, decode(body, &plan, fmt.Sprintf("the code of version %d", version))
 }

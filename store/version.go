@@ -112,22 +112,10 @@ func (tx *Tx) partialBase(ctx context.Context, env model.EnvironmentID) (model.P
 	if err != nil {
 		return base, err
 	}
-	for _, r := range rows {
-		base.Unknowns = append(base.Unknowns, model.UnknownParameter{Name: r.Name, Resource: r.ResourceID, Source: r.Source})
-	}
-	body, err := tx.CodePlanOfVersion(ctx, env.UUID, newest)
-	if isNoRows(err) {
-		return base, nil
-	}
-	if err != nil {
-		return base, err
-	}
-	var plan model.CodePlan
-	if err := decode(body, &plan, fmt.Sprintf("the code of version %d", newest)); err != nil {
-		return base, err
-	}
+	base.Unknowns = unknownsOf(rows)
+	plan, err := codePlan(ctx, tx.Queries, env, base.Version)
 	base.Code, base.Pip = plan.Modules, plan.Pip
-	return base, nil
+	return base, err
 }
 
 // newVersion is a desired state on its way into the store.
@@ -972,11 +960,15 @@ func (s *Store) VersionUnknowns(ctx context.Context, env model.EnvironmentID, nu
 	if err != nil {
 		return nil, classify(err)
 	}
+	return unknownsOf(rows), nil
+}
+
+func unknownsOf(rows []sqlgen.VersionUnknownsRow) []model.UnknownParameter {
 	out := make([]model.UnknownParameter, len(rows))
 	for i, r := range rows {
 		out[i] = model.UnknownParameter{Name: r.Name, Resource: r.ResourceID, Source: r.Source}
 	}
-	return out, nil
+	return out
 }
 
 // ReleasedVersion returns the newest released version of an environment, 0 when there is none, or [model.ErrNotFound].

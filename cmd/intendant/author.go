@@ -19,11 +19,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/lang/std"
 	"github.com/intendant/intendant/python"
 	"github.com/intendant/intendant/python/venv"
 )
 
-// moduleTemplate is what a new module begins with. NAME stands for its name, Name for that of its entity.
+// moduleTemplate is what a new module begins with. NAME stands for its name, PACKAGE for that of its package.
 //
 //go:embed all:template
 var moduleTemplate embed.FS
@@ -132,8 +133,8 @@ that of --python, which must have pytest. The exit status is that of pytest.`,
 	return cmd
 }
 
-// testPackages are what tests get besides what the module requires.
-var testPackages = []string{"pytest>=7", "jinja2>=3.1", "email_validator", "pydantic>=2"}
+// testPackages are what tests get besides the companions of modules and what the module requires.
+var testPackages = []string{"pytest>=7", "jinja2>=3.1"}
 
 func (f *testFlags) run(ctx context.Context, dir string, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	cache, err := cacheDir()
@@ -200,10 +201,11 @@ func (f *testFlags) environment(ctx context.Context, cache string, root fs.FS, a
 	}
 	wanted := append(slices.Clone(testPackages), python.Companions()...)
 	own := module.PackageOf(about.Name)
+	builtin := std.Modules()
 	for _, m := range about.Modules {
-		// The embedded std, exec and fs serve unless the tests' environment has others.
+		// The built-in modules serve unless the tests' environment has others.
 		switch {
-		case module.PackageOf(m.Name) == own || slices.Contains([]string{"std", "exec", "fs"}, m.Name):
+		case module.PackageOf(m.Name) == own || builtin[m.Name] != nil:
 		case about.Layout == module.LayoutV2:
 			wanted = append(wanted, m.Text)
 		default: // module.yml names modules, not packages

@@ -70,8 +70,8 @@ func (f *compileFlags) pythonHost(dir string, opts lang.Options, environment str
 		cfg.Interpreter = c.String("compiler", "python")
 	}
 	// Who has no home keeps nothing.
-	if home, err := os.UserCacheDir(); err == nil {
-		cfg.Cache = filepath.Join(home, "intendant", "python")
+	if dir, err := cacheDir(); err == nil {
+		cfg.Cache = filepath.Join(dir, "python")
 	}
 	cfg.Stderr = func(line string) { _, _ = fmt.Fprintln(os.Stderr, line) }
 	return compilehost.New(cfg), nil
