@@ -9,17 +9,15 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/intendant/intendant/confine"
 )
 
 // exitError carries the exit status of a compiler that failed.
@@ -53,11 +51,11 @@ func (r *run) compile(ctx context.Context, st *stage, w *workspace, dir string) 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Time, fmt.Errorf("the compile took longer than %s and was stopped: look for a model that does not end, or raise the limit", limits.Time))
 	defer cancel()
-	p := &process{cmd: cmd, limits: limits, stdout: st.out, stderr: st.err}
+	p := &process{cmd: cmd, limits: limits, watch: confine.Watch{Limit: limits.Memory}, stdout: st.out, stderr: st.err}
 	err := p.run(ctx)
 	if p.state != nil {
 		r.report.CPUTime = p.state.UserTime() + p.state.SystemTime()
-		r.report.PeakMemory = max(p.peak.Load(), maxResident(p.state))
+		r.report.PeakMemory = max(p.watch.Peak(), maxResident(p.state))
 		r.s.metrics.peakMemory.Observe(float64(r.report.PeakMemory))
 	}
 	if err != nil {
@@ -72,12 +70,12 @@ func (r *run) compile(ctx context.Context, st *stage, w *workspace, dir string) 
 		return nil, fail("%w", context.Cause(ctx))
 	case p.unbound != nil:
 		return nil, fail("the compiler was not let run without limits: %w", p.unbound)
-	case p.hog.Load(), code != 0 && code != 1 && saysOutOfMemory(st.err.String()):
-		return nil, fail("the compiler used more memory than the limit of %s and was stopped: make the model smaller, or raise the limit", size(limits.Memory))
+	case p.watch.Over(), code != 0 && code != 1 && saysOutOfMemory(st.err.String()):
+		return nil, fail("the compiler used more memory than the limit of %s and was stopped: make the model smaller, or raise the limit", confine.Size(limits.Memory))
 	case signalOf(p.state) == syscall.SIGXCPU, signalOf(p.state) == syscall.SIGKILL && r.report.CPUTime >= limits.CPUTime:
 		return nil, fail("the compiler used more processor time than the limit of %s and was stopped", limits.CPUTime)
 	case signalOf(p.state) == syscall.SIGXFSZ:
-		return nil, fail("the compiler wrote a file larger than the limit of %s and was stopped", size(limits.File))
+		return nil, fail("the compiler wrote a file larger than the limit of %s and was stopped", confine.Size(limits.File))
 	case signalOf(p.state) != 0:
 		return nil, fail("the compiler was ended by signal %d (%s); if nobody sent it, the machine is out of memory", int(signalOf(p.state)), signalOf(p.state))
 	case code != 0 && code != 1:
@@ -134,9 +132,8 @@ type process struct {
 	state *os.ProcessState
 	// unbound says why the limits could not be set; the child was killed then.
 	unbound error
-	// hog is set when the memory limit was passed; peak is the largest size seen of the process and its children.
-	hog  atomic.Bool
-	peak atomic.Int64
+	// watch looks at the memory of the process and its children.
+	watch confine.Watch
 }
 
 // run starts the child and returns when it and all of its process group have ended and their output is read. Its error is
@@ -166,7 +163,7 @@ func (p *process) run(ctx context.Context) error {
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
-			waitExit(p.cmd.Process.Pid)
+			confine.WaitExit(p.cmd.Process.Pid)
 			close(exited)
 		}
 	})
@@ -177,7 +174,7 @@ func (p *process) run(ctx context.Context) error {
 		return fmt.Errorf("starting the compiler %s: %w", p.cmd.Path, err)
 	}
 	pid := p.cmd.Process.Pid
-	if err := setLimits(pid, p.limits); err != nil {
+	if err := confine.Set(pid, confine.Limits{Memory: p.limits.Memory, CPUTime: p.limits.CPUTime, File: p.limits.File}); err != nil {
 		// It may be gone already; otherwise it must not run without limits.
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 		p.unbound = err
@@ -219,24 +216,9 @@ func (p *process) supervise(ctx context.Context, pid int, exited <-chan struct{}
 		case <-kill:
 			_ = syscall.Kill(-pid, syscall.SIGKILL)
 		case <-look.C:
-			used := residentOf(pid)
-			if used > p.peak.Load() {
-				p.peak.Store(used)
+			if p.watch.Look(pid) {
+				confine.Kill(pid)
 			}
-			if used > p.limits.Memory {
-				p.hog.Store(true)
-				_ = syscall.Kill(-pid, syscall.SIGKILL)
-			}
-		}
-	}
-}
-
-// waitExit returns when a child has ended and leaves it to be waited for.
-func waitExit(pid int) {
-	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return
 		}
 	}
 }
@@ -285,20 +267,4 @@ func lastLine(s string) string {
 		}
 	}
 	return oneLine(lines[len(lines)-1])
-}
-
-// size writes a number of bytes for people.
-func size(n int64) string {
-	switch {
-	case n >= 1<<30 && n%(1<<30) == 0:
-		return fmt.Sprintf("%d GiB", n>>30)
-	case n >= 1<<20:
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
-
-// procDir is a place in the kernel's view of processes.
-func procDir(pid int, rest ...string) string {
-	return filepath.Join(append([]string{"/proc", fmt.Sprint(pid)}, rest...)...)
 }

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/intendant/intendant/confine"
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/model"
 )
@@ -65,7 +66,7 @@ func readResult(ctx context.Context, name string, l Limits) (*result, error) {
 	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
 		return nil, errors.New("it is not a file")
 	} else if fi.Size() > l.Result {
-		return nil, &tooLargeError{size(l.Result)}
+		return nil, &tooLargeError{confine.Size(l.Result)}
 	}
 	d := json.NewDecoder(io.LimitReader(f, l.Result))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -273,7 +274,7 @@ func readFiles(dir string, l Limits) ([]model.File, error) {
 			return nil, fmt.Errorf("reading exported file %s: %w", name, err)
 		}
 		if left -= int64(len(content)); left < 0 {
-			return nil, fmt.Errorf("the files that the model exports have more than %s together", size(l.FilesBytes))
+			return nil, fmt.Errorf("the files that the model exports have more than %s together", confine.Size(l.FilesBytes))
 		}
 		if sum := sha1.Sum(content); hex.EncodeToString(sum[:]) != name {
 			return nil, fmt.Errorf("exported file %s has another content than its name says", name)

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/intendant/intendant/confine"
 )
 
 // protocolVersion is the version of the frames; both sides must have the same.
@@ -59,6 +59,9 @@ type Config struct {
 	// ShareGroup leaves the process in the process group of its parent, for a parent whose whole group is ended from outside.
 	// Otherwise the process leads a group, which ends with it.
 	ShareGroup bool
+	// Memory bounds what the process and its descendants hold together, in bytes: when they pass it all of them are killed, and
+	// calls end with an [*ExitError] that says so. 0 is no limit.
+	Memory int64
 }
 
 // Error is an exception that was raised in Python.
@@ -82,9 +85,14 @@ type ExitError struct {
 	Stderr string
 	// Err is why the connection broke; nil when it was closed in order.
 	Err error
+	// Memory is the limit that was passed when the process was killed for that, in bytes; else 0.
+	Memory int64
 }
 
 func (e *ExitError) Error() string {
+	if e.Memory > 0 {
+		return fmt.Sprintf("the Python process and those that it started used more memory than the limit of %s and were killed", confine.Size(e.Memory))
+	}
 	text := "the Python process ended"
 	if e.State != "" {
 		text += " (" + e.State + ")"
@@ -139,6 +147,7 @@ type Process struct {
 	done   chan struct{} // closed when no more frames come
 	exited chan struct{} // closed when the process is gone and its output is read
 	state  *os.ProcessState
+	memory confine.Watch
 	serves sync.WaitGroup  // handlers of calls that belong to no call of ours
 	ctx    context.Context //nolint:containedctx // the life of the process: what such handlers get
 	cancel context.CancelFunc
@@ -249,6 +258,12 @@ func (p *Process) start() error {
 	p.cmd.WaitDelay = time.Second
 
 	started := make(chan error, 1)
+	ended := make(chan struct{}) // closed when the process has ended and is not waited for yet
+	var watching sync.WaitGroup
+	if p.cfg.Memory > 0 {
+		p.memory.Limit = p.cfg.Memory
+		watching.Add(1)
+	}
 	go func() {
 		// The death signal comes when the thread that started the child ends: it is kept until the child is gone.
 		runtime.LockOSThread()
@@ -259,7 +274,9 @@ func (p *Process) start() error {
 			return
 		}
 		// While the leader is not waited for, the group's number is still its own: what it left behind ends with it.
-		waitExit(p.cmd.Process.Pid)
+		confine.WaitExit(p.cmd.Process.Pid)
+		close(ended)
+		watching.Wait()
 		if !p.cfg.ShareGroup {
 			_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 		}
@@ -269,13 +286,44 @@ func (p *Process) start() error {
 		p.state = p.cmd.ProcessState
 		close(p.exited)
 	}()
-	err = <-started
+	if err = <-started; err == nil && p.cfg.Memory > 0 {
+		go func() {
+			defer watching.Done()
+			p.watch(ended)
+		}()
+		err = confine.Set(p.cmd.Process.Pid, confine.Limits{Memory: p.cfg.Memory})
+	}
 	err = errors.Join(err, theirIn.Close(), theirOut.Close())
 	if err != nil {
 		p.kill()
 		return errors.Join(err, in.Close(), out.Close())
 	}
 	return nil
+}
+
+// The memory of a process is looked at so often while it has something to do, and idleLooks times less often while not.
+const (
+	lookInterval = 50 * time.Millisecond
+	idleLooks    = 40
+)
+
+// watch kills the process, and what it started, when they use too much memory. It returns when the process has ended.
+func (p *Process) watch(ended <-chan struct{}) {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+		p.mu.Lock()
+		busy := len(p.calls) > 0
+		p.mu.Unlock()
+		if (busy || n%idleLooks == 0) && p.memory.Look(p.cmd.Process.Pid) {
+			confine.Kill(p.cmd.Process.Pid)
+		}
+	}
 }
 
 // greet exchanges the first frames and starts reading.
@@ -321,6 +369,9 @@ func (p *Process) ended(err error) error {
 	case <-t.C:
 	}
 	e.Stderr = p.tail.text()
+	if p.memory.Over() {
+		e.Memory = p.memory.Limit
+	}
 	return e
 }
 
@@ -596,16 +647,6 @@ func (p *Process) kill() {
 		return
 	}
 	_ = p.cmd.Process.Kill()
-}
-
-// waitExit returns when a child has ended and leaves it to be waited for.
-func waitExit(pid int) {
-	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return
-		}
-	}
 }
 
 // Close ends the process and returns when it is gone and no handler runs on behalf of it. Calls that wait end with an error.

@@ -18,6 +18,10 @@ func pythonHandlers(c *config.Config, cfg agents.Config, a *agents.Agent) (*exec
 	if err != nil {
 		return nil, agentUsage("the setting map in [agent]: %w", err)
 	}
+	memory := int64(c.Int("agent", "executor-memory-limit"))
+	if memory == 0 {
+		memory = -1 // the setting says none, not the default
+	}
 	m, err := executor.New(executor.Config{
 		Environment: cfg.Environment,
 		Dir:         filepath.Join(cfg.StateDir, "executors"),
@@ -36,7 +40,7 @@ func pythonHandlers(c *config.Config, cfg agents.Config, a *agents.Agent) (*exec
 		Processes:     c.Int("agent", "executor-processes"),
 		Retention:     c.Duration("agent", "executor-retention-time"),
 		VenvRetention: c.Duration("agent", "executor-venv-retention-time"),
-		MemoryLimit:   int64(c.Int("agent", "executor-memory-limit")),
+		MemoryLimit:   memory,
 		Grace:         c.Duration("agent", "executor-grace"),
 		SSH: executor.SSHConfig{
 			KeyFiles: filepath.SplitList(c.String("agent", "ssh-key")), KnownHosts: filepath.SplitList(c.String("agent", "ssh-known-hosts")),

@@ -72,7 +72,7 @@ func options() []config.Option {
 		{Section: "agent", Name: "executor-processes", Default: "64", Check: config.CheckInt, Doc: "How many such processes all agents of one agent process keep together."},
 		{Section: "agent", Name: "executor-retention-time", Default: "60", Check: config.CheckDuration, Doc: "How long such a process is kept when it has nothing to do."},
 		{Section: "agent", Name: "executor-venv-retention-time", Default: "3600", Check: config.CheckDuration, Doc: "How long a Python environment is kept that nobody uses; those that the present desired state needs are always kept."},
-		{Section: "agent", Name: "executor-memory-limit", Default: "0", Check: config.CheckInt, Doc: "Most memory for the data of one such process, in bytes; 0 is no limit."},
+		{Section: "agent", Name: "executor-memory-limit", Default: "2147483648", Check: config.CheckInt, Doc: "Most memory that one such process and all that it started may hold together, in bytes; beyond it they are killed and the resource fails. 0 is no limit."},
 		{Section: "agent", Name: "executor-grace", Default: "5", Check: config.CheckDuration, Doc: "How long a handler that was interrupted at its deadline may take to end before its process is killed."},
 		{Section: "agent", Name: "pip-index-url", Secret: true, Doc: "Package index for handlers of modules whose project names none; empty: none."},
 		{Section: "agent", Name: "pip-find-links", Doc: "Directories with wheels, separated by colons, that are searched besides any index."},

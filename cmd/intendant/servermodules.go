@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +50,7 @@ func newServerModules(c *config.Config, stateDir string, git gitsync.Config, rep
 		return nil, err
 	}
 	git.Dir, git.Recorder = filepath.Join(dir, "git"), noRecorder{}
-	s := &serverModules{dir: dir, repos: repos, envs: &venv.Cache{Dir: filepath.Join(dir, "environments"), Environ: builderEnviron(os.Environ())}}
+	s := &serverModules{dir: dir, repos: repos, envs: &venv.Cache{Dir: filepath.Join(dir, "environments"), Environ: venv.Environ(os.Environ())}}
 	if s.git, err = gitsync.New(git); err != nil {
 		return nil, err
 	}
@@ -60,14 +59,6 @@ func newServerModules(c *config.Config, stateDir string, git gitsync.Config, rep
 		Budget: importBudget,
 	}
 	return s, nil
-}
-
-// forBuilders matches the variables of this process that those who install packages get: where programs, proxies and certificates
-// are. Packages may run build scripts, which must not see the others, such as the address of the database.
-var forBuilders = regexp.MustCompile(`^(?:PATH|HOME|LANG|LC_ALL|TMPDIR|(?i:(?:http|https|all|no)_proxy)|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NETRC|PIP_[A-Z_]+|UV_[A-Z_]+)=`)
-
-func builderEnviron(all []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(kv string) bool { return !forBuilders.MatchString(kv) })
 }
 
 // Prepare implements [compilerd.Modules]. A lock in the repository is binding. Without one what was chosen is kept here, so that

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -218,11 +219,31 @@ func (m *Manager) specOf(modules []model.ModuleCode, pip *model.PipConfig) venv.
 	if leans && (from.IndexURL != "" || from.UseSystemConfig) {
 		spec.Requirements = append(spec.Requirements, python.Companions()...)
 	}
+	own := slices.Concat([]string{m.cfg.Pip.IndexURL}, m.cfg.Pip.ExtraIndexURL)
 	spec.Index = venv.Index{
-		URL: from.IndexURL, Extra: from.ExtraIndexURL, Pre: from.Pre, UseSystemConfig: from.UseSystemConfig,
+		URL: withLogin(from.IndexURL, own), Extra: make([]string, 0, len(from.ExtraIndexURL)), Pre: from.Pre, UseSystemConfig: from.UseSystemConfig,
 		FindLinks: append(slices.Clone(from.FindLinks), m.cfg.FindLinks...),
 	}
+	for _, u := range from.ExtraIndexURL {
+		spec.Index.Extra = append(spec.Index.Extra, withLogin(u, own))
+	}
 	return spec
+}
+
+// withLogin adds the credentials to an address without any that one of the agent's own addresses has for the same host: a project,
+// which is kept in git, should have none.
+func withLogin(raw string, own []string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.User != nil {
+		return raw
+	}
+	for _, o := range own {
+		if known, err := url.Parse(o); err == nil && known.User != nil && known.Scheme == u.Scheme && known.Host == u.Host {
+			u.User = known.User
+			return u.String()
+		}
+	}
+	return raw
 }
 
 // imports matches what code imports of other modules. What it finds in a comment or a text besides does no harm: the module's code

@@ -10,6 +10,7 @@ import (
 
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/python"
+	"github.com/intendant/intendant/python/venv"
 )
 
 // environment returns the interpreter for a blueprint, with its virtual environment built, and what gives up the hold on it. Code
@@ -23,6 +24,7 @@ func (m *Manager) environment(ctx context.Context, b *blueprint, say func(string
 		return interpreter, func() {}, nil
 	}
 	spec := b.spec.Digest()
+	wanted := venv.Redact(strings.Join(b.spec.Requirements, ", ")) // a requirement may be an address
 	m.mu.Lock()
 	failed, again := m.failed[spec]
 	m.mu.Unlock()
@@ -30,7 +32,7 @@ func (m *Manager) environment(ctx context.Context, b *blueprint, say func(string
 		return "", nil, failed.err
 	}
 	if _, there := m.venvs.Lookup(b.spec); !there {
-		say("Building a Python environment with " + strings.Join(b.spec.Requirements, ", "))
+		say("Building a Python environment with " + wanted)
 	}
 	var output bytes.Buffer
 	env, err := m.venvs.Ensure(ctx, b.spec, &output)
@@ -38,10 +40,10 @@ func (m *Manager) environment(ctx context.Context, b *blueprint, say func(string
 		if ctx.Err() != nil {
 			return "", nil, fmt.Errorf("building a Python environment: %w", err)
 		}
-		m.log.WarnContext(ctx, "a Python environment could not be built", "requirements", b.spec.Requirements, "error", err, "output", tail(output.String()))
+		m.log.WarnContext(ctx, "a Python environment could not be built", "requirements", wanted, "error", err, "output", tail(output.String()))
 		unavailable := &UnavailableError{
 			Retry: errors.Is(err, model.ErrUnavailable),
-			Err:   fmt.Errorf("the packages that the code needs (%s) can not be installed: %w", strings.Join(b.spec.Requirements, ", "), err),
+			Err:   fmt.Errorf("the packages that the code needs (%s) can not be installed: %w", wanted, err),
 		}
 		m.mu.Lock()
 		m.failed[spec] = buildFailure{err: unavailable, at: m.cfg.Now()}

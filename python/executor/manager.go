@@ -29,6 +29,7 @@ const (
 	DefaultLoadTimeout   = 2 * time.Minute
 	DefaultGrace         = 5 * time.Second
 	DefaultRetryBuild    = time.Minute
+	DefaultMemoryLimit   = 2 << 30
 	// codeRetention is how long code is kept that no task and no desired state names.
 	codeRetention = 14 * 24 * time.Hour
 )
@@ -70,6 +71,7 @@ type Config struct {
 	// SSH says how other machines are reached.
 	SSH SSHConfig
 	// Pip says where packages come from for versions that do not say it; FindLinks are searched besides whatever a version says.
+	// Credentials of Pip's indexes count for a version's index on the same host that has none.
 	Pip       model.PipConfig
 	FindLinks []string
 	// Cap is the number of workers that one agent may have, Processes that of all agents together. Beyond them idle ones are stopped,
@@ -85,8 +87,11 @@ type Config struct {
 	Grace time.Duration
 	// RetryBuild is how long a virtual environment is not tried again that could not be built. Defaults to a minute.
 	RetryBuild time.Duration
-	// MemoryLimit bounds the data of a worker's process in bytes. 0 is no bound.
+	// MemoryLimit bounds what a worker's process and all that it started hold together, in bytes: beyond it they are killed, and
+	// the task that ran fails. Defaults to 2 GiB; negative is no bound.
 	MemoryLimit int64
+	// BuildEnv are the variables with which packages are installed, as NAME=value. Nil passes on those of [venv.Environ].
+	BuildEnv []string
 	// Env is the environment of the workers, as NAME=value. Nil passes on PATH, HOME, LANG, TZ, the proxies and the like.
 	Env []string
 	// Now is the clock. Defaults to time.Now.
@@ -156,6 +161,9 @@ func New(cfg Config) (*Manager, error) {
 	orDefault(&cfg.LoadTimeout, DefaultLoadTimeout)
 	orDefault(&cfg.Grace, DefaultGrace)
 	orDefault(&cfg.RetryBuild, DefaultRetryBuild)
+	if cfg.MemoryLimit == 0 {
+		cfg.MemoryLimit = DefaultMemoryLimit
+	}
 	if cfg.Cap <= 0 {
 		cfg.Cap = DefaultCap
 	}
@@ -174,8 +182,11 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Env == nil {
 		cfg.Env = passedOn(os.Environ())
 	}
+	if cfg.BuildEnv == nil {
+		cfg.BuildEnv = venv.Environ(os.Environ())
+	}
 	m := &Manager{
-		cfg: cfg, log: cfg.Logger, venvs: &venv.Cache{Dir: filepath.Join(cfg.Dir, "venvs")}, ssh: newSSHPool(cfg.SSH),
+		cfg: cfg, log: cfg.Logger, venvs: &venv.Cache{Dir: filepath.Join(cfg.Dir, "venvs"), Environ: cfg.BuildEnv}, ssh: newSSHPool(cfg.SSH),
 		workers: map[workerKey]*worker{}, manifests: map[string]*model.CodeManifest{},
 		blueprints: map[string]*blueprint{}, failed: map[string]buildFailure{},
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/intendant/intendant/confine"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/python"
 	"github.com/intendant/intendant/sdk"
@@ -17,9 +18,14 @@ import (
 const (
 	// CodeDied: the process ended while the handler ran.
 	CodeDied = "executor-died"
+	// CodeMemory: the handler used more memory than its process may.
+	CodeMemory = "executor-memory"
 	// CodeCode: the code, or its packages, can not be had or not be imported.
 	CodeCode = "code-unavailable"
 )
+
+// memoryHint says what to do about a limit of memory.
+const memoryHint = "have it hold less at once, or raise executor-memory-limit in the section [agent] of the configuration"
 
 // noProvider is the host's answer for a type that the code declares and has no handler for, when the agent has one.
 const noProvider = "no-provider"
@@ -148,8 +154,10 @@ type outcome struct {
 	Code      string        `json:"code"`
 	Message   string        `json:"message"`
 	Traceback string        `json:"traceback"`
-	Change    model.Change  `json:"change"`
-	Changes   model.Diff    `json:"changes"`
+	// Exhausted says that the operation failed for want of memory.
+	Exhausted bool         `json:"exhausted"`
+	Change    model.Change `json:"change"`
+	Changes   model.Diff   `json:"changes"`
 	Facts     []struct {
 		Name    string `json:"name"`
 		Value   string `json:"value"`
@@ -167,10 +175,18 @@ func (e *execution) Execute(c *sdk.Context, r *sdk.Resource) error {
 	err := e.m.with(c, task, e.manifest, types, say, func(w *worker, p *python.Process) error {
 		w.begin(c)
 		defer w.finish()
-		return w.call(c, p, "run", task, map[string]any{
+		err := w.call(c, p, "run", task, map[string]any{
 			"task": task.ID, "kind": task.Kind, "resource": r.ID, "version": r.Version, "attributes": r.Raw(),
 			"requirements": orEmpty(task.Intent.Requires), "requires": orNone(task.Requires), "reload": task.Reload, "reason": task.Reason, "own": own,
 		}, &out)
+		if err == nil && out.Exhausted {
+			w.discard() // what it holds may be what the next one lacks
+			out.Code, out.Message = CodeMemory, "The handler could not get the memory that it asked for"
+			if limit := e.m.cfg.MemoryLimit; limit > 0 {
+				out.Message += fmt.Sprintf("; its process may use %s: %s", confine.Size(limit), memoryHint)
+			}
+		}
+		return err
 	})
 	if unavailable, ok := errors.AsType[*UnavailableError](err); ok {
 		// It is tried again by itself: the code comes with versions, and another one may mend it without touching the resource.
@@ -267,6 +283,10 @@ func (w *worker) call(ctx context.Context, p *python.Process, method string, tas
 	}
 	if exit, ok := errors.AsType[*python.ExitError](err); ok {
 		w.discard()
+		if exit.Memory > 0 {
+			return sdk.Coded(CodeMemory, fmt.Errorf("the handler and the processes that it started used more memory than the limit of %s and were killed: %s",
+				confine.Size(exit.Memory), memoryHint))
+		}
 		return sdk.Coded(CodeDied, fmt.Errorf("the process of the handler ended while it ran: %w", exit))
 	}
 	if errors.Is(err, python.ErrClosed) {

@@ -1,6 +1,8 @@
 package executor_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,11 @@ import (
 	"github.com/intendant/intendant/python/executor"
 	"github.com/intendant/intendant/sdk"
 )
+
+// eater is code that takes memory without end.
+const eater = `
+EAT = "import os; open(os.environ['TMPDIR'] + '/eaters', 'a').write(str(os.getpid()) + ' '); held = [bytes([n % 255 + 1]) * (8 << 20) for n in range(100000)]"
+`
 
 // faulty is a module whose handler does what its resource's value says.
 const faulty = `
@@ -48,8 +55,17 @@ const faulty = `
             ctx.add_change("value", desired=loop, current=float("nan"))
         if what == "recursion":
             return self.read_resource(ctx, resource)
+        if what == "memory at once":
+            bytearray(4 << 30)
         if what == "memory":
-            big = bytearray(600 * 1024 * 1024)
+            exec(EAT, {})
+        if what == "memory of a child":
+            import subprocess
+            subprocess.run([sys.executable, "-c", EAT])
+        if what == "memory of a grandchild":
+            import subprocess
+            child = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], start_new_session=True)"
+            subprocess.run([sys.executable, "-c", child, EAT], start_new_session=True)
         if what == "fork":
             if os.fork() == 0:
                 raise RuntimeError("in the child")
@@ -68,8 +84,11 @@ const faulty = `
 
 func TestTroubleHurtsItsResourceAlone(t *testing.T) {
 	t.Parallel()
-	b := start(t, func(c *executor.Config) { c.Grace, c.MemoryLimit = time.Second, 512<<20 })
-	b.code = codeOf(t, b.Server, nil, source("m", handlerOf("m", faulty)))
+	temp := t.TempDir()
+	b := start(t, func(c *executor.Config) {
+		c.Grace, c.MemoryLimit, c.Env = time.Second, 256<<20, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + temp}
+	})
+	b.code = codeOf(t, b.Server, nil, source("m", eater+handlerOf("m", faulty)))
 	want(t, b.deploy(t, "m::Thing", "before", map[string]any{"value": "nothing"}), model.OutcomeDeployed)
 	for _, tc := range []struct {
 		value   string
@@ -86,7 +105,10 @@ func TestTroubleHurtsItsResourceAlone(t *testing.T) {
 		{"unserializable", model.OutcomeDeployed, "", []string{"an object: <object object"}, 0},
 		{"cycle", model.OutcomeDeployed, "", nil, 0},
 		{"recursion", model.OutcomeFailed, sdk.CodeHandlerError, []string{"RecursionError"}, 0},
-		{"memory", model.OutcomeFailed, sdk.CodeHandlerError, []string{"MemoryError"}, 0},
+		{"memory at once", model.OutcomeFailed, executor.CodeMemory, []string{"MemoryError", "its process may use 256 MiB", "executor-memory-limit"}, 0},
+		{"memory", model.OutcomeFailed, executor.CodeMemory, []string{"more memory than the limit of 256 MiB", "executor-memory-limit"}, 0},
+		{"memory of a child", model.OutcomeFailed, executor.CodeMemory, []string{"more memory than the limit of 256 MiB"}, 0},
+		{"memory of a grandchild", model.OutcomeFailed, executor.CodeMemory, []string{"more memory than the limit of 256 MiB"}, 0},
 		{"fork", model.OutcomeDeployed, "", nil, 0},
 		{"surrogate", model.OutcomeDeployed, "", []string{"half a character"}, 0},
 		{"thread", model.OutcomeDeployed, "", nil, 0},
@@ -115,6 +137,42 @@ func TestTroubleHurtsItsResourceAlone(t *testing.T) {
 		// Whatever it did, the next task of the agent is as good as ever.
 		want(t, b.deploy(t, "m::Thing", "after", map[string]any{"value": "nothing"}), model.OutcomeDeployed)
 	}
+	eaters, err := os.ReadFile(filepath.Join(temp, "eaters"))
+	if err != nil || len(strings.Fields(string(eaters))) != 3 {
+		t.Fatalf("processes that took memory: %q, %v; want 3", eaters, err)
+	}
+	for pid := range strings.FieldsSeq(string(eaters)) {
+		await(t, "process "+pid+" ended", func() bool { return !running(pid) })
+	}
+}
+
+// Without a limit a handler gets what it asks for.
+func TestNoMemoryLimit(t *testing.T) {
+	t.Parallel()
+	b := start(t, func(c *executor.Config) { c.MemoryLimit = -1 })
+	b.code = codeOf(t, b.Server, nil, source("m", handlerOf("m", `
+    def read_resource(self, ctx, resource):
+        import resource as limits
+        ctx.set_fact("limit", str(limits.getrlimit(limits.RLIMIT_DATA)[0] == limits.RLIM_INFINITY))
+        bytearray(4 << 30)  # it is not written to
+        resource.value = None
+`)))
+	r := b.deploy(t, "m::Thing", "a", map[string]any{"value": "x"})
+	want(t, r, model.OutcomeDeployed)
+	if fact(t, r, "limit") != "True" {
+		t.Error("there is a limit")
+	}
+}
+
+// Code that takes too much when it is imported makes its resources unavailable, and says why.
+func TestMemoryOfAnImport(t *testing.T) {
+	t.Parallel()
+	b := start(t, func(c *executor.Config) {
+		c.MemoryLimit, c.Env = 256<<20, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}
+	})
+	b.code = codeOf(t, b.Server, nil, source("m", eater+"exec(EAT, {})"))
+	want(t, b.deploy(t, "m::Thing", "a", map[string]any{"value": "x"}), model.OutcomeUnavailable,
+		"importing the code of modules m took more memory than the limit of 256 MiB", "executor-memory-limit")
 }
 
 func TestCodeThatCanNotBeImported(t *testing.T) {

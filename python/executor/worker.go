@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/intendant/intendant/confine"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/python"
 	"github.com/intendant/intendant/sdk"
@@ -133,7 +134,7 @@ func (w *worker) start(interpreter string) (*python.Process, error) {
 	p, err := python.Start(w.m.life, python.Config{
 		Interpreter: interpreter, Runtime: runtime, Module: "intendant_host.executor", Dir: dir, Env: w.m.cfg.Env,
 		Stdout: func(line string) { w.printed("stdout", line) }, Stderr: func(line string) { w.printed("stderr", line) },
-		Handlers: w.handlers(), Event: w.event,
+		Handlers: w.handlers(), Event: w.event, Memory: max(w.m.cfg.MemoryLimit, 0),
 	})
 	if err != nil {
 		_ = os.RemoveAll(dir)
@@ -153,7 +154,7 @@ func (w *worker) load(ctx context.Context, p *python.Process) error {
 	}
 	err := p.Call(ctx, "load", map[string]any{
 		"agent": w.key.agent, "environment": w.m.cfg.Environment, "uri": w.m.cfg.URI(w.key.agent), "work_dir": w.dir,
-		"sources": w.blueprint.sources, "imports": w.blueprint.imports, "memory_limit": w.m.cfg.MemoryLimit,
+		"sources": w.blueprint.sources, "imports": w.blueprint.imports,
 	}, &answer)
 	switch {
 	case err == nil:
@@ -163,6 +164,10 @@ func (w *worker) load(ctx context.Context, p *python.Process) error {
 		return &UnavailableError{Retry: true, Err: fmt.Errorf("importing the code of modules %s did not end within %s", w.moduleNames(), w.m.cfg.LoadTimeout)}
 	case ctx.Err() != nil:
 		return err //nolint:wrapcheck // the task is cancelled
+	}
+	if exit, ok := errors.AsType[*python.ExitError](err); ok && exit.Memory > 0 {
+		return &UnavailableError{Err: fmt.Errorf("importing the code of modules %s took more memory than the limit of %s: %s",
+			w.moduleNames(), confine.Size(exit.Memory), memoryHint)}
 	}
 	return &UnavailableError{Retry: true, Err: fmt.Errorf("importing the code of modules %s: %w", w.moduleNames(), err)}
 }

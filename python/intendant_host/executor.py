@@ -29,7 +29,6 @@ import json
 import logging
 import os
 import queue
-import resource as limits
 import sys
 import tempfile
 import threading
@@ -150,6 +149,7 @@ class Executor:
         self._lock = threading.Lock()
         self._task: Optional[str] = None
         self._failures: Dict[str, str] = {}
+        self._exhausted = False
         self._agent: Any = None
         self._cache: Any = None
         self._host: Optional[Host] = None
@@ -201,8 +201,6 @@ class Executor:
         from inmanta.agent.handler import Commander
         from inmanta.protocol.endpoints import set_transport
 
-        if args.get("memory_limit"):
-            limits.setrlimit(limits.RLIMIT_DATA, (args["memory_limit"], args["memory_limit"]))
         self._host = Host(self._peer, args["work_dir"])
         set_transport(self._host.rest)
         self._configure(args)
@@ -281,10 +279,13 @@ class Executor:
             return self._unavailable(args, f"Unable to deserialize {wanted}: {_short(e)}", traceback.format_exc())
         ctx = HandlerContext(resource, dry_run=args["kind"] == "dryrun", action_id=uuid.UUID(args["task"]))
         lines = 0
+        self._exhausted = False
 
         def listen(line: Any) -> None:
             nonlocal lines
             lines += 1
+            # What is logged while an exception is handled tells of it; the operation may have given up for it.
+            self._exhausted = self._exhausted or isinstance(sys.exc_info()[1], MemoryError)
             if lines <= MAX_LINES:
                 self._log(args["task"], line)
 
@@ -413,6 +414,7 @@ class Executor:
             changes[str(name)] = {"current": _bounded(change.current), "desired": _bounded(change.desired)}
         return {
             "outcome": outcome,
+            "exhausted": self._exhausted and outcome == "failed",
             "change": ctx.change.value,
             "changes": changes,
             "facts": [

@@ -57,6 +57,9 @@ func (c *Cache) build(ctx context.Context, s Spec, py interpreter, digest string
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
 	defer cancel()
 	b := &builder{cache: c, spec: s, py: py, dir: dir, temp: temp, uv: c.findUV()}
+	if b.uv != "" && s.Index.UseSystemConfig && c.configuresPip() && (py.Pip != "" || py.Ensurepip) {
+		b.uv = "" // it does not read what pip reads
+	}
 	b.log = &output{to: log, creds: &b.creds}
 	defer b.log.flush()
 	st, err := b.make(ctx)
@@ -76,6 +79,43 @@ func (c *Cache) findUV() string {
 		return ""
 	}
 	return path
+}
+
+// index variables of pip and of uv: who sets those of uv wants uv.
+var (
+	pipIndex = regexp.MustCompile(`^PIP_(?:INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|CONFIG_FILE)=.`)
+	uvIndex  = regexp.MustCompile(`^UV_(?:DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|CONFIG_FILE)=.`)
+)
+
+// configuresPip reports whether the machine says to pip, and not to uv, where packages come from.
+func (c *Cache) configuresPip() bool {
+	if slices.ContainsFunc(c.Environ, uvIndex.MatchString) {
+		return false
+	}
+	if slices.ContainsFunc(c.Environ, pipIndex.MatchString) {
+		return true
+	}
+	value := func(name string) string {
+		for _, kv := range c.Environ {
+			if v, ok := strings.CutPrefix(kv, name+"="); ok {
+				return v
+			}
+		}
+		return ""
+	}
+	// The places of pip's configuration, see pip's documentation.
+	files := []string{"/etc/pip.conf"}
+	for _, dir := range filepath.SplitList(cmp.Or(value("XDG_CONFIG_DIRS"), "/etc/xdg")) {
+		files = append(files, filepath.Join(dir, "pip", "pip.conf"))
+	}
+	if home := value("HOME"); home != "" {
+		files = append(files, filepath.Join(home, ".pip", "pip.conf"),
+			filepath.Join(cmp.Or(value("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "pip", "pip.conf"))
+	}
+	return slices.ContainsFunc(files, func(name string) bool {
+		_, err := os.Stat(name)
+		return err == nil
+	})
 }
 
 // make creates the environment and installs into it.
@@ -195,6 +235,19 @@ func (b *builder) stripRequirement(r string) (string, error) {
 // steering matches the variables that change what Python, pip and uv do.
 var steering = regexp.MustCompile(`^(?:PIP_|UV_|PYTHON|VIRTUAL_ENV|CONDA_|NETRC=|__PYVENV)`)
 
+// network matches those of them that say how the machine reaches others, whatever they are.
+var network = regexp.MustCompile(`^(?:PIP_CERT|PIP_CLIENT_CERT|PIP_PROXY|UV_NATIVE_TLS|UV_SYSTEM_CERTS)=`)
+
+// forBuilders matches the variables of [Environ].
+var forBuilders = regexp.MustCompile(`^(?:PATH|HOME|LANG|LC_ALL|TMPDIR|XDG_CONFIG_HOME|XDG_CONFIG_DIRS|PYENV_ROOT|PYENV_VERSION|` +
+	`(?i:(?:http|https|all|no)_proxy)|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NETRC|PIP_[A-Z_]+|UV_[A-Z_]+)=`)
+
+// Environ chooses those variables of a process that whoever installs packages is to get: where programs, proxies, certificates
+// and the configuration of pip and uv are. Packages may run build scripts, which must not see the others: some hold secrets.
+func Environ(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(kv string) bool { return !forBuilders.MatchString(kv) })
+}
+
 // system matches those of them that belong to the system's configuration of indexes.
 var system = regexp.MustCompile(`^(?:PIP_|UV_|NETRC=)`)
 
@@ -205,7 +258,7 @@ func (b *builder) environment() error {
 		b.environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + b.temp}
 	}
 	for _, kv := range b.cache.Environ {
-		if steering.MatchString(kv) && (!use || !system.MatchString(kv)) {
+		if steering.MatchString(kv) && !network.MatchString(kv) && (!use || !system.MatchString(kv)) {
 			continue
 		}
 		b.environ = append(b.environ, kv)

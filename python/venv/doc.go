@@ -15,7 +15,8 @@
 //
 // # Builders
 //
-// The program uv is used if it is there, else the module venv of the interpreter and pip. Both get the credentials of an index
+// The program uv is used if it is there, else the module venv of the interpreter and pip. Where the machine's own configuration
+// counts and is one of pip, pip is used, since uv does not read it. Both get the credentials of an index
 // from a netrc file that only the owner can read and that is removed afterwards, so that they appear neither on a command line
 // nor in what is printed.
 //

@@ -471,3 +471,16 @@ func TestSweep(t *testing.T) {
 
 // dirOf is where a cache puts an environment.
 func dirOf(c *venv.Cache, s venv.Spec) string { return filepath.Join(c.Dir, s.Digest()[:32]) }
+
+// TestEnviron holds that what installs packages sees none of the secrets of the process that starts it.
+func TestEnviron(t *testing.T) {
+	t.Parallel()
+	got := venv.Environ([]string{
+		"PATH=/bin", "INTENDANT_DATABASE_URL=postgres://u:p@h/d", "INMANTA_DATABASE_PASSWORD=p", "https_proxy=http://p", "HTTPS_PROXY=http://p",
+		"AWS_SECRET_ACCESS_KEY=s", "PIP_INDEX_URL=https://i", "LD_PRELOAD=/x", "PYTHONPATH=/x", "HOMEPAGE=x", "HOME=/h",
+	})
+	want := []string{"PATH=/bin", "https_proxy=http://p", "HTTPS_PROXY=http://p", "PIP_INDEX_URL=https://i", "HOME=/h"}
+	if !slices.Equal(got, want) {
+		t.Errorf("Environ = %q, want %q", got, want)
+	}
+}
