@@ -65,6 +65,7 @@ of its files changes, until Ctrl-C, which ends the command with status 0.`,
 
 // once compiles and reports. The error has the status of the program; one without a text says that the model has faults.
 func (f *checkFlags) once(ctx context.Context, dir string, stdout, stderr io.Writer) error {
+	collectLate()
 	opts, err := f.options()
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}

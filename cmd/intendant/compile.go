@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -108,20 +107,8 @@ type compiledUnknown struct {
 	Source    string `json:"source"`
 }
 
-// Nearly all that a compile allocates stays until it is over, so that collecting garbage gains little: it is done seldom until
-// there is a lot of it.
-const (
-	compileGCPercent = 1000
-	compileMemory    = 2 << 30
-)
-
 func (f *compileFlags) run(ctx context.Context, dir string, stdout, stderr io.Writer) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(compileGCPercent)
-		if os.Getenv("GOMEMLIMIT") == "" {
-			debug.SetMemoryLimit(compileMemory)
-		}
-	}
+	collectLate()
 	opts, err := f.options()
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}

@@ -92,6 +92,7 @@ func (f *graphFlags) run(ctx context.Context, dir string, stdout, stderr io.Writ
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
+	collectLate()
 	var refused error
 	err = f.project(ctx, dir, opts, func(res *lang.Result, ds diag.List) error {
 		if ds.HasErrors() {
