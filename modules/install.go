@@ -264,7 +264,7 @@ func (w *work) demandsOn(name string, roots []demand) []demand {
 	for _, other := range slices.Sorted(maps.Keys(w.chosen)) {
 		for _, r := range w.chosen[other].Modules {
 			if r.Name == name && other != name && (!r.Conditional() || r.Applies(w.shelf.markers())) {
-				out = append(out, demand{Requirement: r, by: strings.TrimSpace(other + " " + w.chosen[other].version.Text())})
+				out = append(out, demand{Requirement: r, by: strings.TrimSpace(other + " " + spell(w.chosen[other].version))})
 			}
 		}
 	}

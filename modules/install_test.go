@@ -178,9 +178,13 @@ func TestInstallModes(t *testing.T) {
 			t.Errorf("%s: chose %s, want %s", strings.ReplaceAll(manifest, "\n", "; "), got, want)
 		}
 	}
-	_, err := m.Install(t.Context(), project(t, "project.yml", "name: x\nrepo: "+f.dir+"\nrequires: ['dns>=2']\n", "main.cf", ""))
+	_, err := m.Install(t.Context(), project(t, "project.yml", "name: x\nrepo: "+f.dir+"\nrequires: ['dns>1.1']\n", "main.cf", ""))
 	if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), "there are 2.0rc1, 1.1, 1.0; pre-releases count only") {
 		t.Errorf("a constraint that only a pre-release meets: %v", err)
+	}
+	_, err = m.Install(t.Context(), project(t, "project.yml", "name: x\nrepo: "+f.dir+"\nrequires: ['dns>=2']\n", "main.cf", ""))
+	if !errors.Is(err, model.ErrInvalid) || !strings.HasSuffix(err.Error(), "there are 2.0rc1, 1.1, 1.0") {
+		t.Errorf("a constraint that no pre-release meets either: %v", err)
 	}
 }
 

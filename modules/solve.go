@@ -174,10 +174,14 @@ func (s *solver) try(ctx context.Context, name string, c candidate, demands []de
 		if r.Name == name || r.Conditional() && !r.Applies(s.markers()) {
 			continue
 		}
-		d := demand{Requirement: r, by: name + " " + what.version.Text(), weak: what.Layout != module.LayoutV2}
+		d := demand{Requirement: r, by: name + " " + spell(what.version), weak: what.Layout != module.LayoutV2}
 		wishes = append(wishes, d)
 		if x, ok := next[r.Name]; ok && !fits(x.candidate, only(wishes, r.Name)) {
-			return nil, s.fail(conflict(r.Name, only(wishes, r.Name), []candidate{x.candidate}))
+			all, err := s.catalogue.candidates(ctx, r.Name, only(wishes, r.Name))
+			if err != nil { // it was chosen before, so what is known of it will do
+				all = []candidate{x.candidate}
+			}
+			return nil, s.fail(conflict(r.Name, only(wishes, r.Name), all))
 		}
 	}
 	return s.solve(ctx, wishes, next)
@@ -225,14 +229,15 @@ func conflict(name string, demands []demand, all []candidate) error {
 			e.Demands = append(e.Demands, s)
 		}
 	}
-	pre := 0
+	pre := false // a pre-release would do
 	for _, c := range all {
 		if c.version.Text() == "" {
 			continue
 		}
-		e.Versions = append(e.Versions, c.version.Text())
+		e.Versions = append(e.Versions, spell(c.version))
 		if c.version.Prerelease() && !c.pre {
-			pre++
+			c.pre = true
+			pre = pre || fits(c, demands)
 		}
 	}
 	slices.Sort(e.Versions)
@@ -242,7 +247,7 @@ func conflict(name string, demands []demand, all []candidate) error {
 		w, _ := module.ParseVersion(b)
 		return w.Compare(v)
 	})
-	if pre > 0 {
+	if pre {
 		e.Hint = "pre-releases count only with install_mode: prerelease, or when a constraint names one"
 	}
 	return e

@@ -90,7 +90,9 @@ func TestSolve(t *testing.T) {
 		{[]string{"dns==2.1.dev3"}, "dns 2.1.dev3"},
 		{[]string{"lost"}, "lost 1.0"}, // the newest can not be had
 		{[]string{"lost>1"}, "error: module nowhere was not found"},
-		{[]string{"old", "dns"}, "error: no version of module dns fits:\n  the project asks for dns\n  old 1.0 asks for dns <1\nthere are 2.1.dev3, 2.0, 1.5, 1.0; pre-releases count only with install_mode: prerelease, or when a constraint names one"},
+		{[]string{"old", "dns"}, "error: no version of module dns fits:\n  the project asks for dns\n  old 1.0 asks for dns <1\nthere are 2.1.dev3, 2.0, 1.5, 1.0"},
+		{[]string{"dns<2", "log", "log>0.9", "dns>=2"}, "error: no version of module dns fits:\n  the project asks for dns <2\n  the project asks for dns >=2\nthere are 2.1.dev3, 2.0, 1.5, 1.0"},
+		{[]string{"dns", "web==1.0", "dns>=2", "old"}, "error: no version of module dns fits:\n  the project asks for dns\n  the project asks for dns >=2\n  web 1.0 asks for dns >=1\n  old 1.0 asks for dns <1\nthere are 2.1.dev3, 2.0, 1.5, 1.0"},
 		{[]string{"dns>9"}, "error: no version of module dns fits:\n  the project asks for dns >9"},
 		{[]string{"pre"}, "error: no version of module pre fits:\n  the project asks for pre\nthere are 1.0a1; pre-releases"},
 		{[]string{"web>=3"}, "error: no version of module web fits"},

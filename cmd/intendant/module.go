@@ -225,8 +225,10 @@ func (f *moduleFlags) changes(p *printer, before, after *module.Lock) error {
 	if after == nil {
 		after = &module.Lock{}
 	}
-	text := func(m module.LockedModule) string {
-		if m.Commit != "" && (strings.HasPrefix(m.Ref, "refs/heads/") || m.Ref == "HEAD") {
+	// The commit is told where the version alone does not: on a branch, and when a tag was moved.
+	text := func(m, other module.LockedModule) string {
+		branch := strings.HasPrefix(m.Ref, "refs/heads/") || m.Ref == "HEAD"
+		if m.Commit != "" && (branch || m.Version == other.Version && m.Commit != other.Commit) {
 			return m.Version + " (" + m.Commit[:12] + ")"
 		}
 		return m.Version
@@ -234,12 +236,12 @@ func (f *moduleFlags) changes(p *printer, before, after *module.Lock) error {
 	for _, m := range after.Modules {
 		old, _ := before.Module(m.Name)
 		if m.Commit != old.Commit || m.Version != old.Version || m.Source != old.Source {
-			changes = append(changes, moduleChange{m.Name, text(old), text(m), where(m)})
+			changes = append(changes, moduleChange{m.Name, text(old, m), text(m, old), where(m)})
 		}
 	}
 	for _, m := range before.Modules {
 		if _, ok := after.Module(m.Name); !ok {
-			changes = append(changes, moduleChange{Name: m.Name, Before: text(m)})
+			changes = append(changes, moduleChange{Name: m.Name, Before: text(m, m)})
 		}
 	}
 	packages := func(l *module.Lock) map[string]string {

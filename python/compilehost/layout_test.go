@@ -17,7 +17,7 @@ import (
 func TestInstalledModule(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	site := filepath.Join(dir, "checkout") // sources of the project, where nothing may be left
+	site := t.TempDir() // the tree of a fetched module, in which nothing may be left
 	for name, text := range map[string]string{
 		"inmanta_plugins/two/model/_init.cf":      "entity E:\n    string name\nend\nimplement E using std::none\n",
 		"inmanta_plugins/two/model/sub/_init.cf":  "",
@@ -169,9 +169,11 @@ def name() -> "string":
 			t.Errorf("%+v", c)
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(dir, "libs", "one", "plugins", "__pycache__", "*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("bytecode in the project: %v %v", left, err)
+	for _, place := range []string{filepath.Join(dir, "libs", "one", "plugins"), pkg} {
+		left, err := filepath.Glob(filepath.Join(place, "__pycache__", "*"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("bytecode next to sources: %v %v", left, err)
+		}
 	}
 }
 

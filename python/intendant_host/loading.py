@@ -32,12 +32,13 @@ class ModuleFinder(importlib.abc.MetaPathFinder):
     """Finds the Python code of modules in the directories that the compiler names.
 
     An installed module is found by Python itself; the finder comes first, so that what the compiler reads and what Python imports
-    is the same. Nothing is written next to the sources of a project: only what is installed keeps its bytecode.
+    is the same. Nothing is written next to sources, be they the project's or fetched ones, whose content has a digest: only what is
+    installed keeps its bytecode.
     """
 
     def __init__(self, dirs: dict[str, str], own: set[str]) -> None:
         self.dirs = dirs
-        self.own = own  # the modules that are sources of the project
+        self.own = own  # the modules that are sources, and not installed
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None
@@ -50,10 +51,16 @@ class ModuleFinder(importlib.abc.MetaPathFinder):
             spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
             spec.submodule_search_locations = [os.path.join(p, PACKAGE) for p in sys.path if os.path.isdir(os.path.join(p, PACKAGE))]
             return spec
-        if parts[1] not in self.dirs:
+        base = self.dirs.get(parts[1])
+        own = parts[1] in self.own
+        if base is None:  # only Python code imports it
+            places = (os.path.join(p, PACKAGE, parts[1]) for p in sys.path if "site-packages" not in p)
+            base = next((p for p in places if os.path.isdir(p)), None)
+            own = True
+        if base is None:
             return None
-        top = os.path.join(self.dirs[parts[1]], *parts[2:])
-        if parts[1] in self.own:
+        top = os.path.join(base, *parts[2:])
+        if own:
             for file, locations in ((os.path.join(top, "__init__.py"), [top]), (top + ".py", None)):
                 if os.path.isfile(file):
                     loader = SourceLoader(fullname, file)
@@ -101,8 +108,7 @@ def load(args: dict[str, Any]) -> dict[str, Any]:
     if args.get("std"):
         # Modules may import functions of std although that one is not written in Python here.
         dirs.setdefault("std", os.path.join(os.path.dirname(os.path.abspath(__file__)), "std"))
-    inside = os.path.join(args["project"], "")
-    own = {m["name"] for m in args["modules"] if m["layout"] != "v2" or (m["dir"].startswith(inside) and "site-packages" not in m["dir"])}
+    own = {m["name"] for m in args["modules"] if m["layout"] != "v2" or "site-packages" not in m["dir"]}
     sys.meta_path.insert(0, ModuleFinder(dirs, own))
     importlib.invalidate_caches()
     faults = []
