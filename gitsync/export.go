@@ -16,7 +16,7 @@ import (
 
 // Refs asks a repository for its branches and tags and fetches nothing. The result maps full names to the commits that they lead
 // to; head is the name of the default branch, empty when there is none. It fails as [Service.Resolve] does, and with
-// [model.ErrNotFound] as well when there is no such repository for these credentials.
+// [model.ErrNotFound] as well when there is no such repository for these credentials, and not when they are refused.
 func (s *Service) Refs(ctx context.Context, repo model.Repository) (head string, refs map[string]string, err error) {
 	r, err := parseURL(repo.URL)
 	if err != nil {
@@ -27,8 +27,10 @@ func (s *Service) Refs(ctx context.Context, repo model.Repository) (head string,
 			err = fmt.Errorf("reading what the remote of repository %s sent: internal fault: %v: %w", repo.Name, p, model.ErrUnavailable)
 		}
 		if err != nil {
-			// Forges say of a repository that one may not see that it is not there, or ask who is asking.
-			unseen := errors.Is(err, transport.ErrRepositoryNotFound) || errors.Is(err, transport.ErrAuthenticationRequired)
+			// Forges say of a repository that one may not see that it is not there, or ask who is asking. Refused credentials
+			// are another matter: whoever gave them expects the repository to be there.
+			known := r.password != "" || repo.Password != "" || r.scheme == schemeSSH
+			unseen := errors.Is(err, transport.ErrRepositoryNotFound) || errors.Is(err, transport.ErrAuthenticationRequired) && !known
 			if err = s.explain(err, r, repo); unseen {
 				err = fmt.Errorf("%w: %w", err, model.ErrNotFound)
 			}

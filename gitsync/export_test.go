@@ -1,6 +1,7 @@
 package gitsync_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,21 @@ func TestRefsAndExport(t *testing.T) {
 	dir, err := export("refs/tags/1.0", first)
 	if err != nil || readFile(t, dir, "f") != "one" || readFile(t, dir, "sub", "x") != "#!" {
 		t.Fatalf("Export: %v", err)
+	}
+	// Somebody unknown may not know what is there; whoever has credentials is told that they are refused.
+	for name, tc := range map[string]struct {
+		repo   model.Repository
+		unseen bool
+	}{
+		"unknown":          {model.Repository{Name: "module-x", URL: repo.URL}, true},
+		"refused":          {model.Repository{Name: "module-x", URL: repo.URL, Username: "ada", Password: "wr0ngpass"}, false},
+		"refused from URL": {model.Repository{Name: "module-x", URL: strings.Replace(repo.URL, "http://", "http://ada:wr0ngpass@", 1)}, false},
+	} {
+		_, _, err := s.Refs(t.Context(), tc.repo)
+		wantErr(t, err, model.ErrUnavailable, "authentication required", "check the repository's user name, token or key")
+		if errors.Is(err, model.ErrNotFound) != tc.unseen {
+			t.Errorf("%s: not found = %v, want %v: %v", name, !tc.unseen, tc.unseen, err)
+		}
 	}
 	// What is at hand needs no remote.
 	srv.Close()

@@ -749,6 +749,7 @@ func (s *Service) explain(err error, r remote, repo model.Repository) error {
 	}
 	text := r.redact(err.Error(), repo.Password, repo.SSHKey, repo.SSHKeyPassphrase)
 	text = strings.TrimSuffix(text, ": "+kind.Error())
+	text = strings.TrimRight(text, ": ") // the answer that go-git adds may be empty
 	return fmt.Errorf("repository %s (%s): %s%s: %w", repo.Name, r, text, hint, kind)
 }
 
