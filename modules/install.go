@@ -139,7 +139,7 @@ func (w *work) asLocked(ctx context.Context) (done bool, err error) {
 		return true, nil
 	}
 	if w.req.Frozen {
-		return false, fmt.Errorf("module %s is imported and not locked: %w", strings.Join(missing, ", "), ErrOutdated)
+		return false, fmt.Errorf("imported and not locked: %s: %w", strings.Join(missing, ", "), ErrOutdated)
 	}
 	w.res.Placement = Placement{}
 	return false, nil

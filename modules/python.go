@@ -2,6 +2,7 @@ package modules
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -68,19 +69,24 @@ func (w *work) python() error {
 		return nil
 	}
 	// An update of some modules leaves the other packages as they are locked.
+	free := spec
 	if old := w.req.Lock; old != nil && old.Python != nil && (!w.req.Update || len(w.req.Only) > 0) {
 		for _, p := range old.Python.Packages {
 			if _, ours := spec.Provided[p.Name]; !ours && !w.released(p.Name) && w.allows(p, spec.Requirements, spec.Constraints) {
-				spec.Constraints = append(spec.Constraints, p.Name+"=="+p.Version)
+				spec.Constraints = append(slices.Clone(spec.Constraints), p.Name+"=="+p.Version)
 			}
 		}
 	}
 	return w.req.Stage(stagePython, "choose and install packages", func(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "requirements: %s\n", strings.Join(spec.Requirements, ", "))
 		chosen, err := w.i.config.Environments.Ensure(ctx, spec, out)
+		if errors.Is(err, model.ErrInvalid) && len(spec.Constraints) > len(free.Constraints) {
+			fmt.Fprintf(out, "the versions of %s do not go with what is asked for: choosing all packages anew\n", module.LockFile)
+			chosen, err = w.i.config.Environments.Ensure(ctx, free, out)
+		}
 		if err != nil {
 			if len(wishes) > 0 {
-				return fmt.Errorf("%w\nof modules in the package index, %s", err, strings.Join(wishes, ", "))
+				return fmt.Errorf("%w\nwho asks for modules of the package index:\n  %s", err, strings.Join(wishes, "\n  "))
 			}
 			return err
 		}
@@ -88,7 +94,7 @@ func (w *work) python() error {
 		lock := &module.Lock{Python: lockPackages(chosen, spec.Requirements)}
 		for name, c := range w.chosen {
 			if c.source != module.SourceIndex && c.source != module.SourceBuiltin {
-				lock.Modules = append(lock.Modules, module.LockedModule{Name: name, Version: c.version.Text()})
+				lock.Modules = append(lock.Modules, module.LockedModule{Name: name, Version: spell(c.version)})
 			}
 		}
 		exact, _ := w.i.lockedSpec(lock, w.ask)

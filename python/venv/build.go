@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -404,7 +405,25 @@ func (b *builder) run(ctx context.Context, what, program string, args ...string)
 		return fmt.Errorf("%s: %w", what, cause)
 	}
 	reason, kind := b.log.reason()
-	return fmt.Errorf("%s: %s: %w", what, cmp.Or(reason, err.Error()), kind)
+	return fmt.Errorf("%s: %s: %w", what, cmp.Or(b.named(reason), err.Error()), kind)
+}
+
+// requirementPlace matches how pip names a line of a file with requirements.
+var requirementPlace = regexp.MustCompile(`-r (\S+) \(line (\d+)\)`)
+
+// named puts requirements in place of their lines in a file that is gone by the time somebody reads it.
+func (b *builder) named(reason string) string {
+	return requirementPlace.ReplaceAllStringFunc(reason, func(place string) string {
+		m := requirementPlace.FindStringSubmatch(place)
+		raw, err := os.ReadFile(b.requirements)
+		n, bad := strconv.Atoi(m[2])
+		lines := strings.Split(string(raw), "\n")
+		if m[1] != b.requirements || err != nil || bad != nil || n < 1 || n > len(lines) {
+			return place
+		}
+		name, _, _ := strings.Cut(lines[n-1], " --hash")
+		return name
+	})
 }
 
 // write says that an environment is complete.
