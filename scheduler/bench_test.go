@@ -71,7 +71,7 @@ func BenchmarkShell(b *testing.B) {
 		m := newMemory()
 		m.slow = 2 * time.Millisecond
 		m.add(1, intents...)
-		s, err := scheduler.New(scheduler.Config{Store: batched{m}, Dispatcher: d, Owner: "one", Engine: engine.Config{TasksPerAgent: 32}})
+		s, err := scheduler.New(scheduler.Config{Store: m, Dispatcher: d, Owner: "one", Engine: engine.Config{TasksPerAgent: 32}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -15,6 +15,5 @@
 //
 // # Idle environments
 //
-// All timers of all loops share one heap and one goroutine, hints wake single loops, and one query polls for all of them
-// when the store is a [BatchStore].
+// All timers of all loops share one heap and one goroutine, hints wake single loops, and one query polls for all of them.
 package scheduler

@@ -545,15 +545,11 @@ const maxCodeVersions = 8
 
 // addCode tells a task which code its agent needs. It fails when that can not be read now.
 func (l *loop) addCode(ctx context.Context, task *model.Task) error {
-	store, ok := l.s.cfg.Store.(CodeStore)
-	if !ok {
-		return nil
-	}
 	agents, known := l.code[task.Version]
 	if !known {
 		var err error
 		agents, err = call(ctx, l, func(ctx context.Context) (map[model.AgentName]string, error) {
-			return store.AgentCode(ctx, l.env, task.Version)
+			return l.s.cfg.Store.AgentCode(ctx, l.env, task.Version)
 		})
 		if err != nil {
 			return fmt.Errorf("reading which code version %d ships: %w: %w", task.Version, model.ErrUnavailable, err)
@@ -699,35 +695,18 @@ func (l *loop) readVersion(ctx context.Context) (engine.Event, error) {
 	return engine.VersionReleased{Version: version, Changed: changed, Removed: removed}, nil
 }
 
-// controls reads what a user can set without a version: from the snapshot when the store offers nothing smaller.
-func (l *loop) controls(ctx context.Context) (model.SchedulerNews, error) {
-	if l.s.batch != nil {
-		news, err := l.s.batch.SchedulerNews(ctx, []model.EnvironmentID{l.env})
-		if err != nil {
-			return model.SchedulerNews{}, err
-		}
-		if len(news) == 0 {
-			return model.SchedulerNews{}, errNotSchedulable
-		}
-		return news[0], nil
-	}
-	snap, err := l.s.cfg.Store.Snapshot(ctx, l.env)
-	if errors.Is(err, model.ErrNotFound) {
-		return model.SchedulerNews{}, errNotSchedulable
-	}
-	return model.SchedulerNews{
-		Environment: l.env, Released: snap.Version, Halted: snap.Environment.Halted, Settings: snap.Settings, Paused: snap.Paused,
-	}, err
-}
-
+// readControls reads what a user can set without a version.
 func (l *loop) readControls(ctx context.Context) ([]input, error) {
-	n, err := call(ctx, l, l.controls)
+	news, err := call(ctx, l, func(ctx context.Context) ([]model.SchedulerNews, error) {
+		return l.s.cfg.Store.SchedulerNews(ctx, []model.EnvironmentID{l.env})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading settings and pauses: %w", err)
 	}
-	if n.Released < l.state.Version() {
+	if len(news) == 0 || news[0].Released < l.state.Version() {
 		return nil, errNotSchedulable
 	}
+	n := news[0]
 	var events []input
 	if n.Settings != l.settings {
 		l.setSettings(n.Settings)

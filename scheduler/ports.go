@@ -9,12 +9,15 @@ import (
 
 // Store is what the scheduler keeps. Every write carries the lease; a stale one is refused with model.ErrFenced.
 type Store interface {
-	// AcquireLease takes or prolongs the ownership of an environment. ok is false while another owner's lease is valid.
-	AcquireLease(ctx context.Context, env model.EnvironmentID, owner string, now time.Time, ttl time.Duration) (lease model.Lease, ok bool, err error)
+	// AcquireLeases takes or prolongs the ownership of environments and returns the leases that the owner holds afterwards;
+	// environments owned by others, or gone, are left out.
+	AcquireLeases(ctx context.Context, envs []model.EnvironmentID, owner string, now time.Time, ttl time.Duration) ([]model.Lease, error)
 	// ReleaseLease gives an environment up at once, for a clean stop.
 	ReleaseLease(ctx context.Context, lease model.Lease) error
 	// SchedulableEnvironments lists the environments that have a released version and are not halted.
 	SchedulableEnvironments(ctx context.Context) ([]model.EnvironmentID, error)
+	// SchedulerNews reads what may have changed in environments; those that are gone are left out.
+	SchedulerNews(ctx context.Context, envs []model.EnvironmentID) ([]model.SchedulerNews, error)
 	// Snapshot reads everything that a scheduler starts from, in one consistent transaction.
 	Snapshot(ctx context.Context, env model.EnvironmentID) (model.Snapshot, error)
 	// ChangesSince reads the newest released version and what differs from version from: intents added or changed, ids removed.
@@ -22,6 +25,8 @@ type Store interface {
 	ChangesSince(ctx context.Context, env model.EnvironmentID, from int) (version int, changed []model.Intent, removed []model.ResourceID, err error)
 	// IntentsOf reads the intents of a stored version, released or not: for dry runs.
 	IntentsOf(ctx context.Context, env model.EnvironmentID, version int) ([]model.Intent, error)
+	// AgentCode returns, for a version, the SHA-1 of the code manifest of each agent that needs code.
+	AgentCode(ctx context.Context, env model.EnvironmentID, version int) (map[model.AgentName]string, error)
 	// SaveProgress stores states, the processed version (0 leaves it), started actions and finished ones with their logs and
 	// facts, in one transaction under the lease.
 	SaveProgress(ctx context.Context, lease model.Lease, p model.Progress) error
@@ -45,21 +50,4 @@ type Dispatcher interface {
 	Agents(env model.EnvironmentID) []model.AgentName
 	// EnsureAgents starts the environment's own agent process for these names if they are to be autostarted and are not up.
 	EnsureAgents(ctx context.Context, env model.EnvironmentID, names []model.AgentName) error
-}
-
-// BatchStore is the part of a Store that serves many environments with one query. A Store need not have it: without it the
-// scheduler asks for each environment on its own, which costs a query per environment and poll.
-type BatchStore interface {
-	// AcquireLeases takes or prolongs the ownership of many environments in one statement, as AcquireLease does for one, and
-	// returns the leases that the owner holds afterwards; environments owned by others, or gone, are left out.
-	AcquireLeases(ctx context.Context, envs []model.EnvironmentID, owner string, now time.Time, ttl time.Duration) ([]model.Lease, error)
-	// SchedulerNews reads what may have changed in many environments; those that are gone are left out.
-	SchedulerNews(ctx context.Context, envs []model.EnvironmentID) ([]model.SchedulerNews, error)
-}
-
-// CodeStore is the part of a Store that knows which Python code agents need. A Store need not have it: without it no version
-// ships code.
-type CodeStore interface {
-	// AgentCode returns, for a version, the SHA-1 of the code manifest of each agent that needs code.
-	AgentCode(ctx context.Context, env model.EnvironmentID, version int) (map[model.AgentName]string, error)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -39,7 +38,7 @@ type Config struct {
 	PollInterval time.Duration
 	// Registerer takes the metrics; nil means none.
 	Registerer prometheus.Registerer
-	// Store keeps everything. Required; see also [BatchStore].
+	// Store keeps everything. Required.
 	Store Store
 	// StoreTimeout bounds each call of the store. Defaults to DefaultStoreTimeout.
 	StoreTimeout time.Duration
@@ -57,7 +56,6 @@ const (
 type Scheduler struct {
 	cfg     Config
 	log     *slog.Logger
-	batch   BatchStore // nil when the store is none
 	alarms  *alarms
 	metrics *metrics
 	loads   chan struct{} // one place for each environment that may be loaded at once
@@ -97,7 +95,6 @@ func New(cfg Config) (*Scheduler, error) {
 		cfg: cfg, log: cfg.Logger, alarms: newAlarms(), loads: make(chan struct{}, cfg.Loads), wake: make(chan struct{}, 1),
 		loops: map[model.EnvironmentID]*loop{}, resting: map[model.EnvironmentID]time.Time{},
 	}
-	s.batch, _ = cfg.Store.(BatchStore)
 	var err error
 	if s.metrics, err = newMetrics(cfg.Registerer, s); err != nil {
 		return nil, err
@@ -117,7 +114,6 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	renew := time.NewTicker(s.cfg.LeaseTTL / 3)
 	defer renew.Stop()
 	s.discover(ctx)
-	polls := 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -133,9 +129,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		case <-s.wake:
 			s.discover(ctx)
 		case <-poll.C:
-			polls++
 			s.discover(ctx)
-			s.poll(ctx, polls)
+			s.poll(ctx)
 		case <-renew.C:
 			s.renew(ctx)
 		}
@@ -251,32 +246,8 @@ func (s *Scheduler) discover(ctx context.Context) {
 	}
 }
 
-// acquire takes or prolongs leases; what it returns is valid even if it also returns an error.
 func (s *Scheduler) acquire(ctx context.Context, envs []model.EnvironmentID) ([]model.Lease, error) {
-	now := time.Now().UTC()
-	if s.batch != nil {
-		leases, err := s.batch.AcquireLeases(ctx, envs, s.cfg.Owner, now, s.cfg.LeaseTTL)
-		if err != nil {
-			return nil, fmt.Errorf("acquiring %d leases: %w", len(envs), err)
-		}
-		return leases, nil
-	}
-	var leases []model.Lease
-	var errs []error
-	for _, e := range envs {
-		lease, ok, err := s.cfg.Store.AcquireLease(ctx, e, s.cfg.Owner, now, s.cfg.LeaseTTL)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("acquiring the lease of environment %s: %w", e, err))
-			if ctx.Err() != nil {
-				break
-			}
-			continue
-		}
-		if ok {
-			leases = append(leases, lease)
-		}
-	}
-	return leases, errors.Join(errs...)
+	return s.cfg.Store.AcquireLeases(ctx, envs, s.cfg.Owner, time.Now().UTC(), s.cfg.LeaseTTL)
 }
 
 // adopt starts the loop of an environment.
@@ -340,19 +311,9 @@ func (s *Scheduler) renew(ctx context.Context) {
 }
 
 // poll asks the store for what hints may have failed to tell.
-func (s *Scheduler) poll(ctx context.Context, polls int) {
+func (s *Scheduler) poll(ctx context.Context) {
 	all := s.owned()
 	if len(all) == 0 {
-		return
-	}
-	if s.batch == nil {
-		for _, l := range all {
-			what := lookVersion | lookCommands
-			if polls%20 == 0 {
-				what |= lookControls
-			}
-			l.look(what)
-		}
 		return
 	}
 	envs := make([]model.EnvironmentID, len(all))
@@ -361,7 +322,7 @@ func (s *Scheduler) poll(ctx context.Context, polls int) {
 	}
 	call, cancel := context.WithTimeout(ctx, s.cfg.StoreTimeout)
 	defer cancel()
-	news, err := s.batch.SchedulerNews(call, envs)
+	news, err := s.cfg.Store.SchedulerNews(call, envs)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.log.Warn("the environments could not be polled", "error", err)
@@ -410,14 +371,6 @@ func (s *Scheduler) AgentDown(env model.EnvironmentID, agent model.AgentName, lo
 	if l := s.loop(env); l != nil {
 		l.send(input{event: engine.AgentDown{Agent: agent, Lost: lost}})
 	}
-}
-
-// RefreshFacts asks agents for the facts of resources. model.ErrUnavailable: this server does not own the environment.
-func (s *Scheduler) RefreshFacts(env model.EnvironmentID, resources []model.ResourceID) error {
-	if l := s.loop(env); l == nil || !l.send(input{event: engine.FactsRequested{Resources: resources}}) {
-		return notOwned(env)
-	}
-	return nil
 }
 
 // Explain says why a resource is where it is. model.ErrNotFound: the newest released version does not have it;

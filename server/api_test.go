@@ -344,10 +344,7 @@ func deployed(t *testing.T, b *bundle) model.Environment {
 	e := b.inEnvironment()
 	storetest.Version(t, b.store, e.ID, true, storetest.Intents(t, "a=1", "b=1 > a", "old")...)
 	storetest.Version(t, b.store, e.ID, true, storetest.Intents(t, "a=2", "b=1 > a", "db/c=1 > b", "u=?", "v=1 > u")...)
-	lease, ok, err := b.store.AcquireLease(t.Context(), e.ID, "test", storetest.Now(), time.Hour)
-	if err != nil || !ok {
-		t.Fatalf("AcquireLease = %v, %v", ok, err)
-	}
+	lease := storetest.Lease(t, b.store, e.ID)
 	snapshot, err := b.store.Snapshot(t.Context(), e.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -466,10 +463,7 @@ func TestDeploysAndDryRuns(t *testing.T) {
 
 	dry, _ := at(t, b.call("POST", "/api/v2/dryrun/1", ""), "data").(string)
 	b.call("POST", "/api/v2/dryrun/7", "")
-	lease, _, err := b.store.AcquireLease(t.Context(), e.ID, "test", storetest.Now(), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := storetest.Lease(t, b.store, e.ID)
 	id := model.DryRunID{UUID: uuid.MustParse(dry)}
 	change := func(name, from, to string) model.Diff {
 		return model.Diff{name: {Current: json.RawMessage(from), Desired: json.RawMessage(to)}}

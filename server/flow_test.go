@@ -663,13 +663,9 @@ func TestTheClientWaits(t *testing.T) {
 	}
 	finish := make(chan struct{})
 	var once atomic.Bool
+	lease := storetest.Lease(t, b.store, model.EnvironmentID{UUID: uuid.MustParse(b.env)})
 	go func() {
 		<-finish
-		lease, ok, err := b.store.AcquireLease(ctx, model.EnvironmentID{UUID: uuid.MustParse(b.env)}, "test", storetest.Now(), time.Hour)
-		if err != nil || !ok {
-			t.Errorf("AcquireLease = %v, %v", ok, err)
-			return
-		}
 		id := model.DryRunID{UUID: uuid.MustParse(dry)}
 		var results []model.DryRunResult
 		for _, r := range []model.ResourceID{storetest.ID("web", "/a"), storetest.ID("web", "/b"), storetest.ID("db", "/c"), storetest.ID("web", "/u"), storetest.ID("web", "/v")} {

@@ -3,7 +3,6 @@ package store_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -126,10 +125,7 @@ func BenchmarkSaveProgress(b *testing.B) {
 			env := storetest.Environment(b, s).ID
 			intents := storetest.Many(b, size, nil)
 			storetest.Version(b, s, env, true, intents...)
-			lease, _, err := s.AcquireLease(b.Context(), env, "bench", storetest.Now(), time.Hour)
-			if err != nil {
-				b.Fatal(err)
-			}
+			lease := storetest.Lease(b, s, env)
 			rows := 0
 			for b.Loop() {
 				b.StopTimer()
@@ -151,10 +147,7 @@ func BenchmarkDeployCycle(b *testing.B) {
 	env := storetest.Environment(b, s).ID
 	intents := storetest.Many(b, 1000, nil)
 	storetest.Version(b, s, env, true, intents...)
-	lease, _, err := s.AcquireLease(b.Context(), env, "bench", storetest.Now(), time.Hour)
-	if err != nil {
-		b.Fatal(err)
-	}
+	lease := storetest.Lease(b, s, env)
 	for b.Loop() {
 		b.StopTimer()
 		end := progress(env, intents)

@@ -16,33 +16,8 @@ import (
 	"github.com/intendant/intendant/store/sqlgen"
 )
 
-// AcquireLease takes or prolongs the ownership of an environment. ok is false while another owner's lease is valid. The token
-// grows whenever the owner changes. [model.ErrNotFound]: no such environment.
-func (s *Store) AcquireLease(ctx context.Context, env model.EnvironmentID, owner string, now time.Time, ttl time.Duration) (lease model.Lease, ok bool, err error) {
-	if owner == "" {
-		return model.Lease{}, false, fmt.Errorf("leasing environment %s: the owner has no name: %w", env, model.ErrInvalid)
-	}
-	expires := now.Add(ttl)
-	err = s.InTx(ctx, func(tx *Tx) error {
-		token, err := tx.Queries.AcquireLease(ctx, sqlgen.AcquireLeaseParams{Environment: env.UUID, Owner: owner, ExpiresAt: expires, Now: now})
-		if errors.Is(err, pgx.ErrNoRows) {
-			ok = false
-			return nil
-		}
-		if violates(err, "lease_environment_fkey") {
-			return noEnvironment(env)
-		}
-		if err != nil {
-			return err
-		}
-		lease, ok = model.Lease{Environment: env, Owner: owner, Token: token, ExpiresAt: expires}, true
-		return nil
-	})
-	return lease, ok, err
-}
-
-// AcquireLeases takes or prolongs the ownership of many environments in one statement and returns the leases that the owner
-// holds afterwards; environments owned by others, or gone, are left out.
+// AcquireLeases takes or prolongs the ownership of environments in one statement and returns the leases that the owner holds
+// afterwards; environments owned by others, or gone, are left out. The token grows whenever the owner changes.
 func (s *Store) AcquireLeases(ctx context.Context, envs []model.EnvironmentID, owner string, now time.Time, ttl time.Duration) ([]model.Lease, error) {
 	if owner == "" {
 		return nil, fmt.Errorf("leasing environments: the owner has no name: %w", model.ErrInvalid)

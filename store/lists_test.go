@@ -113,10 +113,7 @@ func newWorld(t *testing.T) world {
 	storetest.Version(t, s, w.env, true, storetest.Intents(t, "a=1", "b=1 > a", "db/c=1", "d=1 > b", "e=?", "f=1 > e")...)
 	storetest.Version(t, s, w.env, true, storetest.Intents(t, "a=2", "b=1 > a", "db/c=1", "e=?", "f=1 > e")...)
 	storetest.Version(t, s, w.env, false, storetest.Intents(t, "a=2")...)
-	var err error
-	if w.lease, _, err = s.AcquireLease(t.Context(), w.env, "world", w.now, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	w.lease = storetest.Lease(t, s, w.env)
 	return w
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -404,7 +403,6 @@ func TestReleaseBringsStatesInLine(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	env := storetest.Environment(t, s).ID
-	now := storetest.Now()
 	statuses := func() map[string]model.Status {
 		t.Helper()
 		l, err := s.Resources(t.Context(), env, model.ResourceFilter{}, model.Page{})
@@ -419,10 +417,7 @@ func TestReleaseBringsStatesInLine(t *testing.T) {
 	}
 	intents := storetest.Intents(t, "a=1", "b=1 > a", "c=1")
 	storetest.Version(t, s, env, true, intents...)
-	lease, _, err := s.AcquireLease(t.Context(), env, "x", now, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := storetest.Lease(t, s, env)
 	if err := s.SaveProgress(t.Context(), lease, progress(env, intents)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,5 @@
--- Takes a free or expired lease, or prolongs one's own. The token grows when the owner changes.
--- name: AcquireLease :one
-INSERT INTO lease AS l (environment, owner, token, expires_at) VALUES (@environment, @owner, 1, @expires_at::timestamptz)
-ON CONFLICT (environment) DO UPDATE
-SET owner = excluded.owner, expires_at = excluded.expires_at, token = CASE WHEN l.owner = excluded.owner THEN l.token ELSE l.token + 1 END
-WHERE l.owner = excluded.owner OR l.expires_at IS NULL OR l.expires_at <= @now::timestamptz
-RETURNING token;
-
--- The same for many environments, in the order of ids. Those that are gone are passed over.
+-- Takes free or expired leases, or prolongs one's own, in the order of ids. The token grows when the owner changes. Environments that
+-- are gone are passed over.
 -- name: AcquireLeases :many
 INSERT INTO lease AS l (environment, owner, token, expires_at)
 SELECT e.id, @owner, 1, @expires_at::timestamptz FROM environment e WHERE e.id = ANY(@environments::uuid[]) ORDER BY e.id

@@ -39,34 +39,6 @@ func (q *Queries) AbandonActions(ctx context.Context, now time.Time, ids []uuid.
 	return items, nil
 }
 
-const acquireLease = `-- name: AcquireLease :one
-INSERT INTO lease AS l (environment, owner, token, expires_at) VALUES ($1, $2, 1, $3::timestamptz)
-ON CONFLICT (environment) DO UPDATE
-SET owner = excluded.owner, expires_at = excluded.expires_at, token = CASE WHEN l.owner = excluded.owner THEN l.token ELSE l.token + 1 END
-WHERE l.owner = excluded.owner OR l.expires_at IS NULL OR l.expires_at <= $4::timestamptz
-RETURNING token
-`
-
-type AcquireLeaseParams struct {
-	Environment uuid.UUID
-	Owner       string
-	ExpiresAt   time.Time
-	Now         time.Time
-}
-
-// Takes a free or expired lease, or prolongs one's own. The token grows when the owner changes.
-func (q *Queries) AcquireLease(ctx context.Context, arg AcquireLeaseParams) (int64, error) {
-	row := q.db.QueryRow(ctx, acquireLease,
-		arg.Environment,
-		arg.Owner,
-		arg.ExpiresAt,
-		arg.Now,
-	)
-	var token int64
-	err := row.Scan(&token)
-	return token, err
-}
-
 const acquireLeases = `-- name: AcquireLeases :many
 INSERT INTO lease AS l (environment, owner, token, expires_at)
 SELECT e.id, $1, 1, $2::timestamptz FROM environment e WHERE e.id = ANY($3::uuid[]) ORDER BY e.id
@@ -88,7 +60,8 @@ type AcquireLeasesRow struct {
 	Token       int64
 }
 
-// The same for many environments, in the order of ids. Those that are gone are passed over.
+// Takes free or expired leases, or prolongs one's own, in the order of ids. The token grows when the owner changes. Environments that
+// are gone are passed over.
 func (q *Queries) AcquireLeases(ctx context.Context, arg AcquireLeasesParams) ([]AcquireLeasesRow, error) {
 	rows, err := q.db.Query(ctx, acquireLeases,
 		arg.Owner,

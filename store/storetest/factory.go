@@ -169,3 +169,13 @@ func Many(t testing.TB, n int, changed func(i int) bool) []model.Intent {
 	slices.SortFunc(out, func(a, b model.Intent) int { return strings.Compare(string(a.Resource), string(b.Resource)) })
 	return out
 }
+
+// Lease takes the ownership of an environment for an hour from [Now].
+func Lease(t testing.TB, s *store.Store, env model.EnvironmentID) model.Lease {
+	t.Helper()
+	leases, err := s.AcquireLeases(t.Context(), []model.EnvironmentID{env}, "storetest", Now(), time.Hour)
+	if err != nil || len(leases) != 1 {
+		t.Fatalf("storetest: the lease of environment %s: %v, %v", env, leases, err)
+	}
+	return leases[0]
+}

@@ -11,11 +11,10 @@ import (
 
 // The store satisfies the ports of the services without knowing them.
 var (
-	_ compilerd.Queue      = (*store.Store)(nil)
-	_ gitsync.Recorder     = (*store.Store)(nil)
-	_ hub.Registry         = (*store.Store)(nil)
-	_ scheduler.Store      = (*store.Store)(nil)
-	_ scheduler.BatchStore = (*store.Store)(nil)
-	_ hub.SessionLister    = (*store.Store)(nil)
-	_ server.Store         = (*store.Store)(nil)
+	_ compilerd.Queue   = (*store.Store)(nil)
+	_ gitsync.Recorder  = (*store.Store)(nil)
+	_ hub.Registry      = (*store.Store)(nil)
+	_ scheduler.Store   = (*store.Store)(nil)
+	_ hub.SessionLister = (*store.Store)(nil)
+	_ server.Store      = (*store.Store)(nil)
 )
