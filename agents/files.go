@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/intendant/intendant/agents/wire"
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/sdk"
 )
@@ -26,7 +26,7 @@ import (
 // maxContent is the size of the largest content that is fetched.
 const maxContent = 4 << 30
 
-var sha1Pattern = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var sha1Pattern = lazyregexp.New(`^[0-9a-f]{40}$`)
 
 // fileCache fetches contents from the server's file storage and keeps them on disk. It implements [sdk.Files].
 type fileCache struct {
@@ -64,7 +64,7 @@ func headers(cfg Config) http.Header {
 
 // Open implements [sdk.Files].
 func (c *fileCache) Open(ctx context.Context, hash string) (io.ReadCloser, int64, error) {
-	if !sha1Pattern.MatchString(hash) {
+	if !sha1Pattern().MatchString(hash) {
 		return nil, 0, fmt.Errorf("content %q: not a SHA-1 in lower-case hex: %w", hash, model.ErrInvalid)
 	}
 	for {
@@ -196,7 +196,7 @@ func (c *fileCache) evict(keep string) {
 	var all []kept
 	var total int64
 	_ = filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !sha1Pattern.MatchString(d.Name()) {
+		if err != nil || d.IsDir() || !sha1Pattern().MatchString(d.Name()) {
 			return nil //nolint:nilerr // what can not be read can not be evicted either
 		}
 		if info, err := d.Info(); err == nil {

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/intendant/intendant/confine"
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // exitError carries the exit status of a compiler that failed.
@@ -95,9 +95,9 @@ func (r *run) compile(ctx context.Context, st *stage, w *workspace, dir string) 
 }
 
 // reserved are variables that decide how a process is loaded and where it finds things.
-var reserved = regexp.MustCompile(`^(?:PATH|HOME|TMPDIR|TZ|LC_ALL|IFS|ENV|BASH_ENV|SHELLOPTS|GODEBUG|GOMEMLIMIT|GOGC|GOTRACEBACK|GOMAXPROCS|LD_.*|DYLD_.*|GLIBC_.*|MALLOC_.*|PYTHON(?:PATH|HOME|STARTUP|INSPECT).*)$`)
+var reserved = lazyregexp.New(`^(?:PATH|HOME|TMPDIR|TZ|LC_ALL|IFS|ENV|BASH_ENV|SHELLOPTS|GODEBUG|GOMEMLIMIT|GOGC|GOTRACEBACK|GOMAXPROCS|LD_.*|DYLD_.*|GLIBC_.*|MALLOC_.*|PYTHON(?:PATH|HOME|STARTUP|INSPECT).*)$`)
 
-var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableForm = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // childEnvironment makes the whole environment of a compiler. Nothing of this process's own is in it. The names that a job
 // may not set are returned as well.
@@ -108,7 +108,7 @@ func childEnvironment(c Config, w *workspace, job map[string]string) (env, refus
 		"GOMEMLIMIT": fmt.Sprintf("%dB", c.Limits.Memory/10*9), "GOTRACEBACK": "single",
 	}
 	for name, value := range job {
-		if !variableForm.MatchString(name) || reserved.MatchString(name) || strings.ContainsRune(value, 0) {
+		if !variableForm().MatchString(name) || reserved().MatchString(name) || strings.ContainsRune(value, 0) {
 			refused = append(refused, name)
 			continue
 		}

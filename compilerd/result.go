@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/intendant/intendant/confine"
 	"github.com/intendant/intendant/diag"
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
@@ -234,7 +234,7 @@ func (r *result) check() error {
 }
 
 // hashForm matches the names of exported files.
-var hashForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var hashForm = lazyregexp.New(`^[0-9a-f]{40}$`)
 
 // readFiles reads the contents that the compiler left, each named by its SHA-1.
 func readFiles(dir string, l Limits) ([]model.File, error) {
@@ -259,7 +259,7 @@ func readFiles(dir string, l Limits) ([]model.File, error) {
 	left := l.FilesBytes
 	out := make([]model.File, 0, len(names))
 	for _, name := range names {
-		if !hashForm.MatchString(name) {
+		if !hashForm().MatchString(name) {
 			return nil, fmt.Errorf("exported file %q is not named by its SHA-1", name)
 		}
 		if fi, err := root.Lstat(name); err != nil || !fi.Mode().IsRegular() {

@@ -70,7 +70,7 @@ func (s *Service) Refs(ctx context.Context, repo model.Repository) (head string,
 // at hand. The ref is a full name. It fails with a [HostileTreeError] when the commit contains something that is refused, with
 // [model.ErrNotFound] when the repository does not have the commit below that ref (any more).
 func (s *Service) Export(ctx context.Context, repo model.Repository, ref, commit, dir string) error {
-	if !commitForm.MatchString(commit) {
+	if !commitForm().MatchString(commit) {
 		return fmt.Errorf("commit %.80q is not a full object id: %w", commit, model.ErrInvalid)
 	}
 	r, err := parseURL(repo.URL)

@@ -88,10 +88,10 @@ func parsePush(p model.Provider, contentType string, body []byte) Push {
 	if CheckBranch(out.Ref) != nil {
 		out.Ref = ""
 	}
-	if !commitForm.MatchString(out.Before) {
+	if !commitForm().MatchString(out.Before) {
 		out.Before = ""
 	}
-	if !commitForm.MatchString(out.After) {
+	if !commitForm().MatchString(out.After) {
 		out.After = ""
 	}
 	return out

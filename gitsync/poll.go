@@ -334,7 +334,7 @@ func describe(res SyncResult) string {
 // behind reports whether a delivery speaks of a commit of a watched branch that is not what was found there: forges may
 // send the hook before the new ref is visible to every reader.
 func behind(d *model.Delivery, res SyncResult) bool {
-	if !commitForm.MatchString(d.After) || strings.Trim(d.After, "0") == "" || len(res.Jobs) > 0 {
+	if !commitForm().MatchString(d.After) || strings.Trim(d.After, "0") == "" || len(res.Jobs) > 0 {
 		return false
 	}
 	for _, rev := range res.Revisions {

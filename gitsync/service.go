@@ -219,7 +219,7 @@ func (s *Service) Checkout(ctx context.Context, env model.Environment, rev model
 	if err := CheckRepoPath(env.RepoPath); err != nil {
 		return "", nil, err
 	}
-	if !commitForm.MatchString(rev.Commit) {
+	if !commitForm().MatchString(rev.Commit) {
 		return "", nil, fmt.Errorf("commit %.80q is not a full object id: %w", rev.Commit, model.ErrInvalid)
 	}
 	repo, err := s.repositoryOf(ctx, env)

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
@@ -92,7 +92,7 @@ func openTrees(dir string, c Config, m *metrics) (*trees, error) {
 		for _, c := range commits {
 			at := filepath.Join(dir, r.Name(), c.Name())
 			mark, ok := t.readMark(at)
-			if !ok || !commitForm.MatchString(c.Name()) {
+			if !ok || !commitForm().MatchString(c.Name()) {
 				if err := removeTree(at); err != nil {
 					return nil, err
 				}
@@ -129,7 +129,7 @@ func (t *trees) readMark(dir string) (ready, bool) {
 }
 
 // commitForm matches full object ids.
-var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var commitForm = lazyregexp.New(`^[0-9a-f]{40}$`)
 
 // get returns the tree of a commit and unpacks it if it is not there. The caller releases it.
 func (t *trees) get(ctx context.Context, repository model.RepositoryName, commit string, unpack func(ctx context.Context, dir string) (*plan, error)) (string, func(), error) {

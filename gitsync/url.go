@@ -5,11 +5,11 @@ import (
 	"net"
 	"net/url"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
@@ -40,13 +40,13 @@ type remote struct {
 }
 
 // scpForm matches user@host:path, the short form of SSH addresses.
-var scpForm = regexp.MustCompile(`^(?:([A-Za-z0-9_][A-Za-z0-9_.-]*)@)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):([^/:].*|/[^/].*)$`)
+var scpForm = lazyregexp.New(`^(?:([A-Za-z0-9_][A-Za-z0-9_.-]*)@)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):([^/:].*|/[^/].*)$`)
 
 // helperForm matches git's remote helpers, which run programs: ext::, fd::.
-var helperForm = regexp.MustCompile(`^[A-Za-z0-9+.-]*::`)
+var helperForm = lazyregexp.New(`^[A-Za-z0-9+.-]*::`)
 
 // hostForm is the grammar of host names and of IPv4 and IPv6 addresses without brackets.
-var hostForm = regexp.MustCompile(`^(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_.])?|[0-9A-Fa-f:.]+)$`)
+var hostForm = lazyregexp.New(`^(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_.])?|[0-9A-Fa-f:.]+)$`)
 
 // CheckURL reports whether a text is a repository URL that this package can use: http, https, ssh, user@host:path, and, if
 // local is set, file:// and absolute paths. It fails with [model.ErrInvalid] and never repeats a password.
@@ -76,11 +76,11 @@ func SplitURL(raw string) (clean, username string, password model.Secret) {
 }
 
 // userinfo matches the credentials in a URL, wherever it stands in a text. The last @ before the path ends them.
-var userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*:)?//[^/?#\s"'<>]*@`)
+var userinfo = lazyregexp.New(`([A-Za-z][A-Za-z0-9+.-]*:)?//[^/?#\s"'<>]*@`)
 
 // RedactURL removes credentials from every URL in a text. An SSH user name without a password is kept.
 func RedactURL(text string) string {
-	return userinfo.ReplaceAllStringFunc(text, func(m string) string {
+	return userinfo().ReplaceAllStringFunc(text, func(m string) string {
 		at := strings.Index(m, "//")
 		prefix, info := m[:at+2], strings.TrimSuffix(m[at+2:], "@")
 		if prefix == "ssh://" && info != "" {
@@ -171,7 +171,7 @@ func parseURL(raw string) (remote, error) {
 		return remote{scheme: schemeFile, path: path.Clean(raw)}, nil
 	}
 	if !strings.Contains(raw, "://") {
-		if m := scpForm.FindStringSubmatch(raw); m != nil && !helperForm.MatchString(raw) && (m[1] != "" || strings.Contains(m[2], ".")) {
+		if m := scpForm().FindStringSubmatch(raw); m != nil && !helperForm().MatchString(raw) && (m[1] != "" || strings.Contains(m[2], ".")) {
 			// Without a user a host needs a dot, or else "javascript:…" would be an address.
 			if strings.HasPrefix(m[3], "-") {
 				return bad("has a path that begins with a dash")
@@ -201,7 +201,7 @@ func parseURL(raw string) (remote, error) {
 	if u.RawQuery != "" || u.Fragment != "" {
 		return bad("has a query or fragment")
 	}
-	if r.host == "" || !hostForm.MatchString(r.host) {
+	if r.host == "" || !hostForm().MatchString(r.host) {
 		return bad("has no valid host")
 	}
 	if p := u.Port(); p != "" {
@@ -224,7 +224,7 @@ func parseURL(raw string) (remote, error) {
 }
 
 // refForm refuses the bytes that git refuses in ref names.
-var refForm = regexp.MustCompile(`^[^\x00-\x20\x7f~^:?*\[\\]+$`)
+var refForm = lazyregexp.New(`^[^\x00-\x20\x7f~^:?*\[\\]+$`)
 
 // CheckBranch reports whether a text may be watched: empty for the default branch, the name of a branch or tag, or a full
 // ref name below refs/. It fails with [model.ErrInvalid].
@@ -241,7 +241,7 @@ func CheckBranch(name string) error {
 	switch {
 	case len(name) > 255:
 		return bad("is longer than 255 bytes")
-	case !refForm.MatchString(name):
+	case !refForm().MatchString(name):
 		return bad("contains a character that git does not allow")
 	case strings.HasPrefix(name, "-"):
 		return bad("begins with a dash")
@@ -259,11 +259,11 @@ func CheckBranch(name string) error {
 }
 
 // repositoryForm is the grammar of [model.RepositoryName], which is also a directory's name.
-var repositoryForm = regexp.MustCompile(`^[a-z0-9_][a-z0-9._-]{0,127}$`)
+var repositoryForm = lazyregexp.New(`^[a-z0-9_][a-z0-9._-]{0,127}$`)
 
 // CheckRepositoryName reports whether a name may stand in a webhook's path. It fails with [model.ErrInvalid].
 func CheckRepositoryName(name model.RepositoryName) error {
-	if !repositoryForm.MatchString(string(name)) {
+	if !repositoryForm().MatchString(string(name)) {
 		return fmt.Errorf("repository name %.80q: use up to 128 lower-case letters, digits, dots, dashes and underscores, not beginning with a dot or dash: %w", string(name), model.ErrInvalid)
 	}
 	return nil

@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // Limits of the code of one module. A version that is beyond them is refused: no agent could be expected to load it.
@@ -74,9 +75,9 @@ func (m ModuleCode) Sum() string {
 }
 
 var (
-	moduleNamePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	codeNamePattern   = regexp.MustCompile(`^inmanta_plugins(\.[\p{L}_][\p{L}\p{N}_]*)+$`)
-	codeHashPattern   = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	moduleNamePattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	codeNamePattern   = lazyregexp.New(`^inmanta_plugins(\.[\p{L}_][\p{L}\p{N}_]*)+$`)
+	codeHashPattern   = lazyregexp.New(`^[0-9a-f]{40}$`)
 )
 
 // Validate checks names, hashes and sizes, as whoever takes code in from outside must. It fails with [ErrInvalid].
@@ -85,7 +86,7 @@ func (m ModuleCode) Validate() error {
 		return fmt.Errorf("code of module %q: %s: %w", m.Module, fmt.Sprintf(format, args...), ErrInvalid)
 	}
 	switch {
-	case !moduleNamePattern.MatchString(m.Module) || len(m.Module) > MaxCodeText:
+	case !moduleNamePattern().MatchString(m.Module) || len(m.Module) > MaxCodeText:
 		return bad("the name of a module is one Python identifier")
 	case len(m.Files) > MaxCodeFiles:
 		return bad("%d files, at most %d", len(m.Files), MaxCodeFiles)
@@ -98,13 +99,13 @@ func (m ModuleCode) Validate() error {
 	seen := make(map[string]bool, len(m.Files))
 	for _, f := range m.Files {
 		switch {
-		case len(f.Name) > MaxCodeText || !codeNamePattern.MatchString(f.Name):
+		case len(f.Name) > MaxCodeText || !codeNamePattern().MatchString(f.Name):
 			return bad("%q is not the dotted name of a Python module below inmanta_plugins", f.Name)
 		case f.Name != root && !strings.HasPrefix(f.Name, root+"."):
 			return bad("%s is not below %s", f.Name, root)
 		case seen[f.Name]:
 			return bad("%s is there twice", f.Name)
-		case !codeHashPattern.MatchString(f.Hash):
+		case !codeHashPattern().MatchString(f.Hash):
 			return bad("the hash %q of %s is not a SHA-1 in lower-case hex", f.Hash, f.Name)
 		}
 		seen[f.Name] = true

@@ -8,11 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // The errors that the edges of the system branch on. Wrap them with what was being done and to what.
@@ -71,11 +72,11 @@ type ResourceIDParts struct {
 }
 
 // resourceIDPattern is the grammar of the API reference, section 5.4.
-var resourceIDPattern = regexp.MustCompile(`^((?:[\w-]+::)+[\w-]+)\[([^,]+),([^=]+)=([^\]]+)\](?:,v=([0-9]+))?$`)
+var resourceIDPattern = lazyregexp.New(`^((?:[\w-]+::)+[\w-]+)\[([^,]+),([^=]+)=([^\]]+)\](?:,v=([0-9]+))?$`)
 
 // ParseResourceID splits an id with or without a version (0 when there is none). It fails with [ErrInvalid].
 func ParseResourceID(s string) (ResourceID, ResourceIDParts, int, error) {
-	m := resourceIDPattern.FindStringSubmatch(s)
+	m := resourceIDPattern().FindStringSubmatch(s)
 	if m == nil {
 		return "", ResourceIDParts{}, 0, fmt.Errorf("resource id %q is not of the form ns::Type[agent,attribute=value]: %w", s, ErrInvalid)
 	}

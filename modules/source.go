@@ -10,13 +10,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/python/venv"
 )
@@ -192,12 +192,12 @@ func (s *shelf) repositories(ctx context.Context, name string) (found []candidat
 }
 
 // repositoryForm is how gitsync names a repository in its errors: by a name that is made up here.
-var repositoryForm = regexp.MustCompile(`repository module-[0-9a-f]{16} \(([^)]*)\): `)
+var repositoryForm = lazyregexp.New(`repository module-[0-9a-f]{16} \(([^)]*)\): `)
 
 // sourceError is an error of a source in words for people.
 type sourceError struct{ err error }
 
-func (e *sourceError) Error() string { return repositoryForm.ReplaceAllString(e.err.Error(), "$1: ") }
+func (e *sourceError) Error() string { return repositoryForm().ReplaceAllString(e.err.Error(), "$1: ") }
 func (e *sourceError) Unwrap() error { return e.err }
 
 // list asks a repository once.
@@ -358,7 +358,7 @@ func expand(template, name string) string {
 }
 
 // userinfo matches the credentials in an address; the user of one that git reaches by SSH is part of the address.
-var userinfo = regexp.MustCompile(`^(https?://)[^/?#]*@`)
+var userinfo = lazyregexp.New(`^(https?://)[^/?#]*@`)
 
 // redact removes the credentials from the address of a repository.
-func redact(url string) string { return userinfo.ReplaceAllString(url, "$1") }
+func redact(url string) string { return userinfo().ReplaceAllString(url, "$1") }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/intendant/intendant/api"
 	"github.com/intendant/intendant/diag"
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
@@ -79,8 +79,8 @@ type reportV1 struct {
 const compileDisabled = "Skipping compile because server compile not enabled for this environment."
 
 var (
-	commitID     = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,254}$`)
+	commitID     = lazyregexp.New(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+	variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,254}$`)
 )
 
 // requestCompile queues a job unless the environment forbids it; ok says whether it did.
@@ -140,11 +140,11 @@ func (s *Server) isCompiling(ctx context.Context, c *call, a isCompilingArgs) (n
 
 // compileRequest queues a compile and answers with its report, so that the caller can wait for it.
 func (s *Server) compileRequest(ctx context.Context, c *call, a compileRequestArgs) (api.CompileReport, error) {
-	if a.Commit != "" && !commitID.MatchString(a.Commit) {
+	if a.Commit != "" && !commitID().MatchString(a.Commit) {
 		return api.CompileReport{}, invalidArgument("commit", "value_error", "%q is not a commit id in full", a.Commit)
 	}
 	for name := range a.EnvironmentVariables {
-		if !variableName.MatchString(name) {
+		if !variableName().MatchString(name) {
 			return api.CompileReport{}, invalidArgument("environment_variables", "value_error", "%q is not the name of an environment variable", name)
 		}
 	}

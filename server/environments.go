@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/intendant/intendant/api"
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
@@ -97,7 +97,7 @@ func repositoryURL(text string) (string, error) {
 		if u.Scheme != "file" && u.Host == "" {
 			return "", invalidArgument("repository", "value_error", "%q names no host", text)
 		}
-	case path.IsAbs(text), scpAddress.MatchString(text):
+	case path.IsAbs(text), scpAddress().MatchString(text):
 	default:
 		return "", invalidArgument("repository", "value_error",
 			"%q is not the address of a git repository: use https://, ssh://, user@host:path, file:// or an absolute path", text)
@@ -106,10 +106,10 @@ func repositoryURL(text string) (string, error) {
 }
 
 var (
-	scpAddress   = regexp.MustCompile(`^[\w.-]+@[\w.-]+:[^:]+$`)
-	notInName    = regexp.MustCompile(`[^a-z0-9._-]+`)
-	branchName   = regexp.MustCompile(`^[^\s~^:?*\[\\\x00-\x1f\x7f-][^\s~^:?*\[\\\x00-\x1f\x7f]*$`)
-	repositoryID = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
+	scpAddress   = lazyregexp.New(`^[\w.-]+@[\w.-]+:[^:]+$`)
+	notInName    = lazyregexp.New(`[^a-z0-9._-]+`)
+	branchName   = lazyregexp.New(`^[^\s~^:?*\[\\\x00-\x1f\x7f-][^\s~^:?*\[\\\x00-\x1f\x7f]*$`)
+	repositoryID = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,99}$`)
 )
 
 // nameOfRepository derives the name of a repository's record from its address: the last two parts of the path.
@@ -127,7 +127,7 @@ func nameOfRepository(address string) model.RepositoryName {
 	if len(parts) > 2 {
 		parts = parts[len(parts)-2:]
 	}
-	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(strings.Join(parts, "-")), "-"), "-._")
+	name := strings.Trim(notInName().ReplaceAllString(strings.ToLower(strings.Join(parts, "-")), "-"), "-._")
 	if len(name) > 80 {
 		name = strings.Trim(name[len(name)-80:], "-._")
 	}
@@ -142,7 +142,7 @@ func checkBranch(name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	if !branchName.MatchString(name) || strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.Contains(name, "//") ||
+	if !branchName().MatchString(name) || strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.Contains(name, "//") ||
 		strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".") {
 		return "", invalidArgument("branch", "value_error", "%q is not the name of a branch", name)
 	}

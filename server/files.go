@@ -7,8 +7,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"regexp"
 
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
@@ -33,7 +33,7 @@ type filesV1 struct {
 	Files []string `json:"files"`
 }
 
-var sha1Hex = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var sha1Hex = lazyregexp.New(`^[0-9a-f]{40}$`)
 
 func (s *Server) fileUpload(ctx context.Context, _ *call, a fileUploadArgs) (none, error) {
 	content, err := base64.StdEncoding.DecodeString(a.Content)
@@ -56,7 +56,7 @@ func (s *Server) fileStat(ctx context.Context, c *call, a fileIDArgs) (none, err
 }
 
 func (s *Server) fileGet(ctx context.Context, _ *call, a fileIDArgs) (contentV1, error) {
-	if !sha1Hex.MatchString(a.ID) {
+	if !sha1Hex().MatchString(a.ID) {
 		return contentV1{}, fmt.Errorf("file %q: %w", a.ID, model.ErrNotFound)
 	}
 	content, err := s.store.File(ctx, a.ID)
@@ -65,7 +65,7 @@ func (s *Server) fileGet(ctx context.Context, _ *call, a fileIDArgs) (contentV1,
 
 func (s *Server) fileStats(ctx context.Context, _ *call, a fileStatArgs) (filesV1, error) {
 	for _, hash := range a.Files {
-		if !sha1Hex.MatchString(hash) {
+		if !sha1Hex().MatchString(hash) {
 			return filesV1{}, invalidArgument("files", "value_error", "%q is not a SHA-1 in hex", hash)
 		}
 	}

@@ -110,7 +110,7 @@ func (s *Server) repositoryPatch(a repositoryUpdateArgs) (model.RepositoryPatch,
 }
 
 func (s *Server) repositoryCreate(ctx context.Context, _ *call, a repositoryCreateArgs) (api.Repository, error) {
-	if !repositoryID.MatchString(a.Name) {
+	if !repositoryID().MatchString(a.Name) {
 		return api.Repository{}, invalidArgument("name", "value_error",
 			"the name of a repository begins with a letter or digit and has lower-case letters, digits, dots, dashes and underscores only")
 	}

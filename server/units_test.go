@@ -232,7 +232,7 @@ func TestRepositoriesAreNamedAfterTheirAddress(t *testing.T) {
 		if string(got) != want {
 			t.Errorf("nameOfRepository(%q) = %q, want %q", address, got, want)
 		}
-		if !repositoryID.MatchString(string(got)) {
+		if !repositoryID().MatchString(string(got)) {
 			t.Errorf("%q is not a name that can be given", got)
 		}
 	}

@@ -3,10 +3,10 @@ package builtin
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/sdk"
 )
@@ -42,7 +42,7 @@ type manager interface {
 	remove(c *sdk.Context, name string) error
 }
 
-var packagePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+:~_-]*$`)
+var packagePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9.+:~_-]*$`)
 
 func (h *packageHandler) manager() (manager, error) {
 	switch {
@@ -62,7 +62,7 @@ func (h *packageHandler) Read(c *sdk.Context, r *sdk.Resource) (sdk.Observed, er
 	if err := r.Decode(&want); err != nil {
 		return sdk.Observed{}, err
 	}
-	if !packagePattern.MatchString(want.Name) {
+	if !packagePattern().MatchString(want.Name) {
 		return sdk.Observed{}, fmt.Errorf("%q is not the name of a package: %w", want.Name, model.ErrInvalid)
 	}
 	switch want.State {

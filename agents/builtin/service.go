@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/sdk"
 )
@@ -32,14 +32,14 @@ type serviceFound struct {
 // startedKey marks a run in which the service was started: it needs no reload then.
 const startedKey = "std::Service started"
 
-var unitPattern = regexp.MustCompile(`^[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]*$`)
+var unitPattern = lazyregexp.New(`^[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]*$`)
 
 func (h *serviceHandler) decode(r *sdk.Resource) (serviceResource, error) {
 	var want serviceResource
 	if err := r.Decode(&want); err != nil {
 		return want, err
 	}
-	if !unitPattern.MatchString(want.Name) {
+	if !unitPattern().MatchString(want.Name) {
 		return want, fmt.Errorf("%q is not the name of a service: %w", want.Name, model.ErrInvalid)
 	}
 	if want.State != "running" && want.State != "stopped" {

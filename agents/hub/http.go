@@ -9,15 +9,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/intendant/intendant/agents/wire"
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
-var sha1Pattern = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var sha1Pattern = lazyregexp.New(`^[0-9a-f]{40}$`)
 
 // Handler returns one handler for all paths of the agent's HTTP side: sessions, files and enrolment.
 func (h *Hub) Handler() http.Handler {
@@ -36,7 +36,7 @@ func (h *Hub) File() http.Handler {
 			return
 		}
 		hash := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
-		if !sha1Pattern.MatchString(hash) {
+		if !sha1Pattern().MatchString(hash) {
 			refuse(w, http.StatusBadRequest, "a content is named by its SHA-1 in lower-case hex")
 			return
 		}

@@ -2,20 +2,20 @@ package lsp
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/intendant/intendant/lang/syntax"
 	"github.com/intendant/intendant/lang/xref"
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // The hints of diagnostics that an edit can follow.
 var (
-	didYouMean = regexp.MustCompile("(?i)^did you mean `?([\\w:.-]+)`?\\?$")
-	addImport  = regexp.MustCompile("^add `import ([\\w:]+)` to the file$")
-	writeThis  = regexp.MustCompile("^write ([a-z]+)$")
-	renameThis = regexp.MustCompile(`please rename ([\w-]+)`)
+	didYouMean = lazyregexp.New("(?i)^did you mean `?([\\w:.-]+)`?\\?$")
+	addImport  = lazyregexp.New("^add `import ([\\w:]+)` to the file$")
+	writeThis  = lazyregexp.New("^write ([a-z]+)$")
+	renameThis = lazyregexp.New(`please rename ([\w-]+)`)
 )
 
 // codeActions offers edits that follow the hints of diagnostics.
@@ -44,18 +44,18 @@ func codeActions(_ context.Context, r *request) (any, error) {
 			})
 		}
 		at := syntax.Span{Start: r.enc.place(f, d.Range.Start), End: r.enc.place(f, d.Range.End)}
-		if m := didYouMean.FindStringSubmatch(hint); m != nil {
+		if m := didYouMean().FindStringSubmatch(hint); m != nil {
 			if span, ok := wrongName(f, at, m[1]); ok {
 				fix("Replace with "+m[1], textEdit{r.enc.span(f, span), m[1]})
 			}
 		}
-		if m := addImport.FindStringSubmatch(hint); m != nil && c != nil {
+		if m := addImport().FindStringSubmatch(hint); m != nil && c != nil {
 			fix("Import "+m[1], r.importEdit(c.file, m[1]))
 		}
-		if m := writeThis.FindStringSubmatch(hint); m != nil && at.End > at.Start {
+		if m := writeThis().FindStringSubmatch(hint); m != nil && at.End > at.Start {
 			fix("Replace with "+m[1], textEdit{lspRange{d.Range.Start, d.Range.End}, m[1]})
 		}
-		if m := renameThis.FindStringSubmatch(d.Message); m != nil && string(f.Src[at.Start.Offset():at.End.Offset()]) == m[1] {
+		if m := renameThis().FindStringSubmatch(d.Message); m != nil && string(f.Src[at.Start.Offset():at.End.Offset()]) == m[1] {
 			name := strings.ReplaceAll(m[1], "-", "_")
 			fix("Replace with "+name, textEdit{lspRange{d.Range.Start, d.Range.End}, name})
 		}
@@ -116,11 +116,11 @@ func similar(a, b string) bool {
 	return 2*common >= max(len(a), len(b))
 }
 
-var notFound = regexp.MustCompile(`^could not find type (\w+) in namespace`)
+var notFound = lazyregexp.New(`^could not find type (\w+) in namespace`)
 
 // missingType gives the name of the type which a diagnostic misses, and the namespaces that define one.
 func missingType(c *cursor, d diagnostic) (name string, namespaces []string) {
-	m := notFound.FindStringSubmatch(d.Message)
+	m := notFound().FindStringSubmatch(d.Message)
 	if m == nil {
 		return "", nil
 	}

@@ -3,11 +3,11 @@ package lsp
 import (
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // place is a tree in which a project finds modules: one outside of it, or the checkout of a module in the layout V2 within it.
@@ -138,7 +138,7 @@ func (p *project) installed(name string) bool {
 // maxNeighbours bounds the modules beside one that is opened alone.
 const maxNeighbours = 200
 
-var importLine = regexp.MustCompile(`(?m)^[ \t]*import[ \t]+(\w+)`)
+var importLine = lazyregexp.New(`(?m)^[ \t]*import[ \t]+(\w+)`)
 
 // neighbours are the checkouts beside that of a module which it imports, and those that they import: who works on a module
 // usually has those that it needs in the same directory.
@@ -196,7 +196,7 @@ func importsOf(tree fs.FS) []string {
 		if err != nil {
 			return nil //nolint:nilerr // see above
 		}
-		for _, m := range importLine.FindAllSubmatch(text, -1) {
+		for _, m := range importLine().FindAllSubmatch(text, -1) {
 			if !slices.Contains(out, string(m[1])) {
 				out = append(out, string(m[1]))
 			}

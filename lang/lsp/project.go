@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/intendant/intendant/lang/std"
 	"github.com/intendant/intendant/lang/syntax"
 	"github.com/intendant/intendant/lang/xref"
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // projectKind is what makes a directory a project.
@@ -210,7 +210,7 @@ func (p *project) importAll(docs map[string]*document) []byte {
 			if d := docs[name]; d != nil {
 				text = d.text
 			}
-			for _, mention := range standardName.FindAll(text, -1) {
+			for _, mention := range standardName().FindAll(text, -1) {
 				b.WriteString("# " + string(mention) + "\n")
 			}
 		}
@@ -218,7 +218,7 @@ func (p *project) importAll(docs map[string]*document) []byte {
 	return []byte(b.String())
 }
 
-var standardName = regexp.MustCompile(`\bstd::\w+`)
+var standardName = lazyregexp.New(`\bstd::\w+`)
 
 // read reads a file of the project by its name in diagnostics; nil when it can not be read, or is too large.
 func (p *project) read(name string) []byte {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/intendant/intendant/lang/module"
 	"github.com/intendant/intendant/lang/value"
 	"github.com/intendant/intendant/lang/xref"
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // The limits of the search for plugins.
@@ -95,21 +95,21 @@ func modulePlugins(m *module.Module) []xref.Plugin {
 }
 
 var (
-	decorator    = regexp.MustCompile(`(?m)^@(?:[\w.]+\.)?plugin\b`)
-	functionHead = regexp.MustCompile(`^(?:async\s+)?def\s+(\w+)\s*\(`)
-	given        = regexp.MustCompile(`^\(\s*(?:name\s*=\s*)?["']([\w]+)["']`)
-	docstring    = regexp.MustCompile(`^\s*[rR]?("""(?s:(.*?))"""|'''(?s:(.*?))''')`)
-	returning    = regexp.MustCompile(`^\s*->\s*`)
+	decorator    = lazyregexp.New(`(?m)^@(?:[\w.]+\.)?plugin\b`)
+	functionHead = lazyregexp.New(`^(?:async\s+)?def\s+(\w+)\s*\(`)
+	given        = lazyregexp.New(`^\(\s*(?:name\s*=\s*)?["']([\w]+)["']`)
+	docstring    = lazyregexp.New(`^\s*[rR]?("""(?s:(.*?))"""|'''(?s:(.*?))''')`)
+	returning    = lazyregexp.New(`^\s*->\s*`)
 )
 
 // pythonPlugins finds the functions with the decorator plugin in a Python source file.
 func pythonPlugins(space, file, text string) []xref.Plugin {
 	var out []xref.Plugin
-	for _, at := range decorator.FindAllStringIndex(text, -1) {
+	for _, at := range decorator().FindAllStringIndex(text, -1) {
 		rest := text[at[1]:]
 		name := ""
 		if strings.HasPrefix(rest, "(") {
-			if m := given.FindStringSubmatch(rest); m != nil {
+			if m := given().FindStringSubmatch(rest); m != nil {
 				name = m[1]
 			}
 			_, n := parenthesised(rest)
@@ -126,7 +126,7 @@ func pythonPlugins(space, file, text string) []xref.Plugin {
 				break
 			}
 		}
-		m := functionHead.FindStringSubmatchIndex(rest)
+		m := functionHead().FindStringSubmatchIndex(rest)
 		if m == nil {
 			continue
 		}
@@ -143,14 +143,14 @@ func pythonPlugins(space, file, text string) []xref.Plugin {
 		params, n := parenthesised(rest[m[1]-1:])
 		p.Params = pythonParams(params)
 		rest = rest[m[1]-1+n:]
-		if r := returning.FindString(rest); r != "" {
+		if r := returning().FindString(rest); r != "" {
 			rest = rest[len(r):]
 			end := topLevel(rest, ':')
 			p.Returns = pythonType(rest[:end])
 			rest = rest[end:]
 		}
 		if _, body, ok := strings.Cut(rest, ":"); ok {
-			if d := docstring.FindStringSubmatch(body); d != nil {
+			if d := docstring().FindStringSubmatch(body); d != nil {
 				p.Doc = strings.TrimSpace(xref.Dedent(d[2] + d[3]))
 			}
 		}
@@ -280,13 +280,13 @@ func pythonDefault(text string) value.Value {
 }
 
 // modelType matches the types of a model that Python's annotations spell as text.
-var modelType = regexp.MustCompile(`^[A-Za-z_][\w:]*(\[\])?\??$`)
+var modelType = lazyregexp.New(`^[A-Za-z_][\w:]*(\[\])?\??$`)
 
 // pythonType is the type that an annotation stands for: text is a type of the model, and of Python's own types the plain ones
 // have one. All others are any.
 func pythonType(annotation string) string {
 	annotation = strings.TrimSpace(annotation)
-	if inner := strings.Trim(annotation, `"'`); len(inner) == len(annotation)-2 && modelType.MatchString(inner) {
+	if inner := strings.Trim(annotation, `"'`); len(inner) == len(annotation)-2 && modelType().MatchString(inner) {
 		return inner
 	}
 	switch annotation {

@@ -3,9 +3,10 @@ package module
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // clause is one comparison of a constraint.
@@ -25,7 +26,7 @@ type Constraint struct {
 	text    string
 }
 
-var clauseForm = regexp.MustCompile(`^\s*(~=|===|==|!=|<=|>=|<|>)\s*(\S+)\s*$`)
+var clauseForm = lazyregexp.New(`^\s*(~=|===|==|!=|<=|>=|<|>)\s*(\S+)\s*$`)
 
 // ParseConstraint reads clauses that are separated by commas. The empty text is a constraint without clauses.
 func ParseConstraint(text string) (Constraint, error) {
@@ -37,7 +38,7 @@ func ParseConstraint(text string) (Constraint, error) {
 		if strings.TrimSpace(part) == "" {
 			continue // PEP 508 lets a comma stand at the end
 		}
-		m := clauseForm.FindStringSubmatch(part)
+		m := clauseForm().FindStringSubmatch(part)
 		if m == nil {
 			return c, fmt.Errorf("%.80q is no version constraint: write an operator (==, ~=, >=, <=, >, <, !=) and a version", strings.TrimSpace(part))
 		}
@@ -164,7 +165,7 @@ type Requirement struct {
 	Text string
 }
 
-var requirementForm = regexp.MustCompile(`^\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|[A-Za-z_][A-Za-z0-9_]*)\s*(?:\[([^\]]*)\])?\s*(.*?)\s*$`)
+var requirementForm = lazyregexp.New(`^\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|[A-Za-z_][A-Za-z0-9_]*)\s*(?:\[([^\]]*)\])?\s*(.*?)\s*$`)
 
 // ParseRequirement reads a requirement. A comment may follow it.
 func ParseRequirement(text string) (Requirement, error) {
@@ -172,7 +173,7 @@ func ParseRequirement(text string) (Requirement, error) {
 	fail := func(err error) (Requirement, error) {
 		return Requirement{}, fmt.Errorf("requirement %.200q: %w", strings.TrimSpace(text), err)
 	}
-	m := requirementForm.FindStringSubmatch(plain)
+	m := requirementForm().FindStringSubmatch(plain)
 	if m == nil {
 		return fail(errors.New("a name must come first"))
 	}
@@ -218,12 +219,12 @@ func ParseRequirement(text string) (Requirement, error) {
 const Prefix = "inmanta-module-"
 
 // separators are runs of what names are written with alternatively.
-var separators = regexp.MustCompile(`[-_.]+`)
+var separators = lazyregexp.New(`[-_.]+`)
 
 // PackageName is the name in the form in which names of packages are compared.
 func (r Requirement) PackageName() string { return normalise(r.Name) }
 
-func normalise(name string) string { return strings.ToLower(separators.ReplaceAllString(name, "-")) }
+func normalise(name string) string { return strings.ToLower(separators().ReplaceAllString(name, "-")) }
 
 // NameOf is the module that a package of this name holds; empty when it is none.
 func NameOf(name string) string {

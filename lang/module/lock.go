@@ -8,11 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // LockFile is the file that says exactly what a project's modules and packages are. It stands next to project.yml and is
@@ -146,16 +147,16 @@ func ReadLock(project fs.FS) (*Lock, error) {
 }
 
 var (
-	moduleForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
-	digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	hashForm   = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	fileForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+!-]{0,255}$`)
+	moduleForm = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	commitForm = lazyregexp.New(`^[0-9a-f]{40}$`)
+	digestForm = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
+	hashForm   = lazyregexp.New(`^[0-9a-f]{64}$`)
+	fileForm   = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+!-]{0,255}$`)
 )
 
 // CheckModuleName reports whether a text may be the name of a module.
 func CheckModuleName(name string) error {
-	if !moduleForm.MatchString(name) {
+	if !moduleForm().MatchString(name) {
 		return fmt.Errorf("%.80q is no name of a module: use letters, digits and underscores", name)
 	}
 	return nil
@@ -174,7 +175,7 @@ func ParseLock(src []byte) (*Lock, error) {
 	if l.Version != 1 {
 		return nil, fmt.Errorf("its form has version %d: this program knows version 1", l.Version)
 	}
-	if !digestForm.MatchString(l.Asked) {
+	if !digestForm().MatchString(l.Asked) {
 		return nil, errors.New("the key asked is no digest")
 	}
 	seen := map[string]bool{}
@@ -192,8 +193,8 @@ func ParseLock(src []byte) (*Lock, error) {
 	}
 	for _, p := range l.Python.Packages {
 		_, err := ParseVersion(p.Version)
-		if err != nil || p.Name != normalise(p.Name) || requirementForm.FindStringSubmatch(p.Name) == nil || strings.ContainsAny(p.Name, " [") ||
-			p.SHA256 != "" && !hashForm.MatchString(p.SHA256) || p.File != "" && !fileForm.MatchString(p.File) {
+		if err != nil || p.Name != normalise(p.Name) || requirementForm().FindStringSubmatch(p.Name) == nil || strings.ContainsAny(p.Name, " [") ||
+			p.SHA256 != "" && !hashForm().MatchString(p.SHA256) || p.File != "" && !fileForm().MatchString(p.File) {
 			return nil, fmt.Errorf("package %.80q can not have been locked like this", p.Name)
 		}
 	}
@@ -219,9 +220,9 @@ func (m LockedModule) check() error {
 	switch {
 	case m.Source == "":
 		return errors.New("it has no source")
-	case !commitForm.MatchString(m.Commit):
+	case !commitForm().MatchString(m.Commit):
 		return errors.New("its commit is no full object id")
-	case !digestForm.MatchString(m.Digest):
+	case !digestForm().MatchString(m.Digest):
 		return errors.New("its digest is none")
 	}
 	return nil

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/intendant/intendant/diag"
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // ManifestFile is the file that makes a directory a project.
@@ -76,7 +76,7 @@ type RelationName struct{ Entity, Relation string }
 // String is the relation as written in a rule.
 func (n RelationName) String() string { return n.Entity + "." + n.Relation }
 
-var precedenceRule = regexp.MustCompile(`^\s*(\S+)\.(\S+)\s+before\s+(\S+)\.(\S+)\s*$`)
+var precedenceRule = lazyregexp.New(`^\s*(\S+)\.(\S+)\s+before\s+(\S+)\.(\S+)\s*$`)
 
 // maxMetadata bounds files that describe a project or a module, in bytes.
 const maxMetadata = 1 << 20
@@ -189,7 +189,7 @@ func (d *decoder) precedence() []Precedence {
 	var out []Precedence
 	for _, item := range n.Content {
 		item = resolve(item)
-		m := precedenceRule.FindStringSubmatch(item.Value)
+		m := precedenceRule().FindStringSubmatch(item.Value)
 		if item.Kind != yaml.ScalarNode || m == nil {
 			d.invalid(item, "relation_precedence_policy", "expected <type>.<relation> before <type>.<relation>")
 			continue

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // Version is a version of PEP 440. The zero value is not one; [ParseVersion] makes them.
@@ -23,7 +24,7 @@ type Version struct {
 }
 
 // versionForm is the grammar of PEP 440 with all the spellings that it accepts.
-var versionForm = regexp.MustCompile(`(?i)^\s*v?(?:(\d+)!)?(\d+(?:\.\d+)*)` +
+var versionForm = lazyregexp.New(`(?i)^\s*v?(?:(\d+)!)?(\d+(?:\.\d+)*)` +
 	`(?:[-_.]?(alpha|beta|preview|pre|rc|a|b|c)[-_.]?(\d*))?` +
 	`(?:-(\d+)|[-_.]?(post|rev|r)[-_.]?(\d*))?` +
 	`(?:[-_.]?(dev)[-_.]?(\d*))?` +
@@ -37,7 +38,7 @@ var phases = map[string]string{"alpha": "a", "a": "a", "beta": "b", "b": "b", "c
 
 // ParseVersion reads a version.
 func ParseVersion(text string) (Version, error) {
-	m := versionForm.FindStringSubmatch(text)
+	m := versionForm().FindStringSubmatch(text)
 	if m == nil || len(text) > maxVersion {
 		return Version{}, fmt.Errorf("%.80q is no version of PEP 440, such as 1.2.0", text)
 	}

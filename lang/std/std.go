@@ -10,7 +10,7 @@ import (
 	"bytes"
 	"embed"
 	"io/fs"
-	"regexp"
+	"slices"
 	"time"
 )
 
@@ -21,12 +21,33 @@ var embedded embed.FS
 var classic []byte
 
 // classicNames are the names that only the classic extent of the module std has.
-var classicNames = regexp.MustCompile(
-	`\bstd::(?:File|ConfigFile|Content|Directory|DefaultDirectory|Symlink|Service|Package|Packages|Reload|MutableNumber|` +
-		`service_state|package_state|reload)\b`)
+var classicNames = []string{
+	"File", "ConfigFile", "Content", "Directory", "DefaultDirectory", "Symlink", "Service", "Package", "Packages", "Reload", "MutableNumber",
+	"service_state", "package_state", "reload",
+}
 
 // UsesClassic reports whether the text of a model mentions a name that only the classic extent of std has.
-func UsesClassic(source []byte) bool { return classicNames.Match(source) }
+func UsesClassic(source []byte) bool {
+	for {
+		before, after, found := bytes.Cut(source, []byte("std::"))
+		if !found {
+			return false
+		}
+		end := 0
+		for end < len(after) && isWord(after[end]) {
+			end++
+		}
+		if (len(before) == 0 || !isWord(before[len(before)-1])) && slices.Contains(classicNames, string(after[:end])) {
+			return true
+		}
+		source = after
+	}
+}
+
+// isWord reports whether a byte may be part of a name.
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+}
 
 // Modules gives the embedded modules by name, each as the tree of a module directory (module.yml, model, templates). sources
 // are the texts of all models of the project and its modules: std has the classic resources if one of them mentions one, or if

@@ -561,3 +561,21 @@ func TestImpliedRequires(t *testing.T) {
 		t.Errorf("ImpliedRequires = %v, want %v", got, want)
 	}
 }
+
+func TestUsesClassic(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"":                             false,
+		"std::":                        false,
+		"f = std::File(host=h)":        true,
+		"x = std::Host() std::reload":  true,
+		"std::std::Package":            true,
+		"import std::testing\nstd::Fi": false,
+		"std::Files, mystd::File":      false,
+		"std::service_state_of":        false,
+	} {
+		if got := UsesClassic([]byte(text)); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/intendant/intendant/lang/pyre"
 	"github.com/intendant/intendant/lang/value"
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // errUnknownType says that validate_type was asked about a type that it does not know.
@@ -128,19 +128,19 @@ func isInterface(s string, version int, strict bool) bool {
 // uuidHyphenated is the usual form of a UUID.
 const uuidHyphenated = `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`
 
-var uuidForms = regexp.MustCompile(`^(?:[0-9a-fA-F]{32}|(?:urn:uuid:)?` + uuidHyphenated + `|\{` + uuidHyphenated + `\})$`)
+var uuidForms = lazyregexp.New(`^(?:[0-9a-fA-F]{32}|(?:urn:uuid:)?` + uuidHyphenated + `|\{` + uuidHyphenated + `\})$`)
 
-func isUUID(s string) bool { return uuidForms.MatchString(s) }
+func isUUID(s string) bool { return uuidForms().MatchString(s) }
 
 var (
-	datePattern = regexp.MustCompile(`^(\d{4})-(\d\d)-(\d\d)`)
-	timePattern = regexp.MustCompile(`^(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:[Zz]|[+-](\d\d):?(\d\d))?$`)
-	stampNumber = regexp.MustCompile(`^[+-]?\d+(?:\.\d*)?$`)
+	datePattern = lazyregexp.New(`^(\d{4})-(\d\d)-(\d\d)`)
+	timePattern = lazyregexp.New(`^(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:[Zz]|[+-](\d\d):?(\d\d))?$`)
+	stampNumber = lazyregexp.New(`^[+-]?\d+(?:\.\d*)?$`)
 )
 
 // splitDate takes a valid date off the start of s.
 func splitDate(s string) (rest string, ok bool) {
-	m := datePattern.FindStringSubmatch(s)
+	m := datePattern().FindStringSubmatch(s)
 	if m == nil {
 		return "", false
 	}
@@ -150,7 +150,7 @@ func splitDate(s string) (rest string, ok bool) {
 
 // timeOfDay checks a time with an optional zone; zero is true at midnight.
 func timeOfDay(s string) (zero, ok bool) {
-	m := timePattern.FindStringSubmatch(s)
+	m := timePattern().FindStringSubmatch(s)
 	if m == nil {
 		return false, false
 	}
@@ -173,7 +173,7 @@ const (
 
 // stampSeconds reads a Unix time, in seconds or milliseconds.
 func stampSeconds(s string) (seconds float64, ok bool) {
-	if !stampNumber.MatchString(s) {
+	if !stampNumber().MatchString(s) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(s, 64)
@@ -218,13 +218,13 @@ func isDatetime(s string) bool {
 // reservedDomains are the names below which no mailbox can be.
 var reservedDomains = map[string]bool{"arpa": true, "invalid": true, "local": true, "localhost": true, "onion": true, "test": true}
 
-var namedEmail = regexp.MustCompile(`^\s*(?:("[^"]*"|[^<>"]*?)\s*)<(.+)>\s*$`)
+var namedEmail = lazyregexp.New(`^\s*(?:("[^"]*"|[^<>"]*?)\s*)<(.+)>\s*$`)
 
 func isEmail(s string) bool {
 	if len(s) > 2048 {
 		return false
 	}
-	if m := namedEmail.FindStringSubmatch(s); m != nil {
+	if m := namedEmail().FindStringSubmatch(s); m != nil {
 		if !strings.HasPrefix(m[1], `"`) && strings.ContainsAny(m[1], `,@:;()[]\`) {
 			return false
 		}
@@ -275,7 +275,7 @@ func isMailDomain(s string) bool {
 	return unicode.IsLetter(r) && !reservedDomains[last]
 }
 
-var schemePattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):`)
+var schemePattern = lazyregexp.New(`^([A-Za-z][A-Za-z0-9+.-]*):`)
 
 // specialSchemes are the schemes whose addresses must have a host, except file.
 var specialSchemes = map[string]bool{"http": true, "https": true, "ws": true, "wss": true, "ftp": true, "file": true}
@@ -284,7 +284,7 @@ var specialSchemes = map[string]bool{"http": true, "https": true, "ws": true, "w
 func urlScheme(s string) (scheme string, ok bool) {
 	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
 	s = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(s)
-	m := schemePattern.FindStringSubmatch(s)
+	m := schemePattern().FindStringSubmatch(s)
 	if m == nil {
 		return "", false
 	}

@@ -3,11 +3,11 @@ package template
 import (
 	"fmt"
 	"html"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/intendant/intendant/lang/value"
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // escape is v as text that needs no escaping.
@@ -133,11 +133,11 @@ func urlEncode(_ *filterCall, v any) any {
 }
 
 var (
-	linkPattern = regexp.MustCompile(`(?i)^((https?://|www\.)(([\w%-]+\.)+)?([a-z]{2,63}|xn--[\w%]{2,59})|([\w%-]{2,63}\.)+(com|net|int|edu|gov|org|info|mil)` +
+	linkPattern = lazyregexp.New(`(?i)^((https?://|www\.)(([\w%-]+\.)+)?([a-z]{2,63}|xn--[\w%]{2,59})|([\w%-]{2,63}\.)+(com|net|int|edu|gov|org|info|mil)` +
 		`|(https?://)((([\d]{1,3})(\.[\d]{1,3}){3})|(\[([\da-f]{0,4}:){2}([\da-f]{0,4}:?){1,6}\])))(?::[\d]{1,5})?(?:[/?#]\S*)?$`)
-	mailPattern  = regexp.MustCompile(`^\S+@\w[\w.-]*\.\w+$`)
-	leadPattern  = regexp.MustCompile(`^(?:[(<]|&lt;)+`)
-	trailPattern = regexp.MustCompile(`(?:[)>.,\n]|&gt;)+$`)
+	mailPattern  = lazyregexp.New(`^\S+@\w[\w.-]*\.\w+$`)
+	leadPattern  = lazyregexp.New(`^(?:[(<]|&lt;)+`)
+	trailPattern = lazyregexp.New(`(?:[)>.,\n]|&gt;)+$`)
 )
 
 // urlize turns addresses in a text into links.
@@ -195,9 +195,9 @@ func urlize(c *filterCall, v any, a []any) any {
 
 // link makes a link of a word if it is an address.
 func link(word, attrs string, limit int, schemes []string) string {
-	head := leadPattern.FindString(word)
+	head := leadPattern().FindString(word)
 	middle := word[len(head):]
-	tail := trailPattern.FindString(middle)
+	tail := trailPattern().FindString(middle)
 	middle = strings.TrimSuffix(middle, tail)
 	for _, pair := range [][2]string{{"(", ")"}, {"<", ">"}, {"&lt;", "&gt;"}} {
 		opened := strings.Count(middle, pair[0])
@@ -214,15 +214,15 @@ func link(word, attrs string, limit int, schemes []string) string {
 		short = string(runes[:limit]) + "..."
 	}
 	switch {
-	case linkPattern.MatchString(middle):
+	case linkPattern().MatchString(middle):
 		target := middle
 		if !strings.HasPrefix(middle, "https://") && !strings.HasPrefix(middle, "http://") {
 			target = "https://" + middle
 		}
 		middle = `<a href="` + target + `"` + attrs + `>` + short + `</a>`
-	case strings.HasPrefix(middle, "mailto:") && mailPattern.MatchString(middle[7:]):
+	case strings.HasPrefix(middle, "mailto:") && mailPattern().MatchString(middle[7:]):
 		middle = `<a href="` + middle + `">` + middle[7:] + `</a>`
-	case strings.Contains(middle, "@") && !strings.HasPrefix(middle, "www.") && !strings.HasPrefix(middle, "@") && !strings.Contains(middle, ":") && mailPattern.MatchString(middle):
+	case strings.Contains(middle, "@") && !strings.HasPrefix(middle, "www.") && !strings.HasPrefix(middle, "@") && !strings.Contains(middle, ":") && mailPattern().MatchString(middle):
 		middle = `<a href="mailto:` + middle + `">` + middle + `</a>`
 	default:
 		for _, s := range schemes {

@@ -2,12 +2,12 @@ package template
 
 import (
 	"math/big"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/intendant/intendant/lang/value"
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 type tokenKind uint8
@@ -61,12 +61,12 @@ func normalized(source string) string {
 }
 
 var (
-	floatPattern = regexp.MustCompile(`^(?i:(?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?e[+\-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+))`)
-	intPattern   = regexp.MustCompile(`^(?i:0b(?:_?[0-1])+|0o(?:_?[0-7])+|0x(?:_?[\da-f])+|[1-9](?:_?\d)*|0(?:_?0)*)`)
+	floatPattern = lazyregexp.New(`^(?i:(?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?e[+\-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+))`)
+	intPattern   = lazyregexp.New(`^(?i:0b(?:_?[0-1])+|0o(?:_?[0-7])+|0x(?:_?[\da-f])+|[1-9](?:_?\d)*|0(?:_?0)*)`)
 	operators    = []string{"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]", "(", ")", "{", "}", ">", "<", "=", ".", ":", "|", ",", ";"}
 
-	rawBegin = regexp.MustCompile(`^\{%[-+]?\s*raw\s*(?:-%\}\s*|%\})`)
-	rawEnd   = regexp.MustCompile(`\{%([-+]?)\s*endraw\s*(?:\+%\}|-%\}\s*|%\})`)
+	rawBegin = lazyregexp.New(`^\{%[-+]?\s*raw\s*(?:-%\}\s*|%\})`)
+	rawEnd   = lazyregexp.New(`\{%([-+]?)\s*endraw\s*(?:\+%\}|-%\}\s*|%\})`)
 )
 
 type lexer struct {
@@ -126,7 +126,7 @@ func (l *lexer) data() {
 	case '#':
 		l.comment(tag)
 	case '%':
-		if m := rawBegin.FindString(tag); m != "" {
+		if m := rawBegin().FindString(tag); m != "" {
 			l.raw(m)
 			return
 		}
@@ -165,7 +165,7 @@ func (l *lexer) raw(begin string) {
 	line := l.line
 	l.advance(len(begin))
 	rest := l.source[l.pos:]
-	m := rawEnd.FindStringSubmatchIndex(rest)
+	m := rawEnd().FindStringSubmatchIndex(rest)
 	if rest == "" {
 		return // nothing follows, which Jinja2 lets pass
 	}
@@ -227,13 +227,13 @@ func (l *lexer) tag(begin, end tokenKind, closing string) {
 // inner reads one token inside a tag. open are the brackets that are open.
 func (l *lexer) inner(rest string, open []byte) []byte {
 	start := l.pos
-	if m := floatPattern.FindString(rest); m != "" && (l.pos == 0 || l.source[l.pos-1] != '.') {
+	if m := floatPattern().FindString(rest); m != "" && (l.pos == 0 || l.source[l.pos-1] != '.') {
 		l.advance(len(m))
 		f, _ := value.ParseFloat(strings.ReplaceAll(m, "_", ""))
 		l.emit(tokFloat, m, f, start)
 		return open
 	}
-	if m := intPattern.FindString(rest); m != "" {
+	if m := intPattern().FindString(rest); m != "" {
 		l.advance(len(m))
 		n, ok := new(big.Int).SetString(strings.ReplaceAll(strings.ToLower(m), "_", ""), base(m))
 		if !ok || len(m) > 4300 {

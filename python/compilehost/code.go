@@ -10,12 +10,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/intendant/intendant/diag"
 	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
@@ -67,14 +67,14 @@ func findCode(p *module.Program) ([]*code, error) {
 func (c *code) acts() bool {
 	return slices.ContainsFunc(c.files, func(f source) bool {
 		text, err := readSource(c.m.Root, f.path)
-		return err != nil || acting.Match(text)
+		return err != nil || acting().Match(text)
 	})
 }
 
 // acting finds a line with code.
-var acting = regexp.MustCompile(`(?m)^[ \t\f\r]*[^# \t\f\r\n]`)
+var acting = lazyregexp.New(`(?m)^[ \t\f\r]*[^# \t\f\r\n]`)
 
-var identifier = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*$`)
+var identifier = lazyregexp.New(`^[\p{L}_][\p{L}\p{N}_]*$`)
 
 // find lists the sources of a directory: its package first, then its files, then those of the directories in it.
 func (c *code) find(dir, pkg string) error {
@@ -91,12 +91,12 @@ func (c *code) find(dir, pkg string) error {
 			if c.m.Plugins == "." && dir == "." && slices.Contains([]string{"model", "files", "templates"}, name) {
 				continue
 			}
-			if identifier.MatchString(name) && name != "__pycache__" {
+			if identifier().MatchString(name) && name != "__pycache__" {
 				dirs = append(dirs, name)
 			}
 		case name == "__init__.py":
 			c.files = slices.Insert(c.files, c.first(pkg), source{pkg, path.Join(dir, name)})
-		case path.Ext(name) == ".py" && identifier.MatchString(strings.TrimSuffix(name, ".py")):
+		case path.Ext(name) == ".py" && identifier().MatchString(strings.TrimSuffix(name, ".py")):
 			c.files = append(c.files, source{pkg + "." + strings.TrimSuffix(name, ".py"), path.Join(dir, name)})
 		}
 		if len(c.files) > maxFiles {
@@ -121,7 +121,7 @@ func (c *code) first(pkg string) int {
 }
 
 // decorated finds the first function with the decorator of plugins.
-var decorated = regexp.MustCompile(`(?m)^@(?:plugins\.)?plugin\b[^\n]*\n(?:[@ \t][^\n]*\n)*(?:async )?def (\w+)`)
+var decorated = lazyregexp.New(`(?m)^@(?:plugins\.)?plugin\b[^\n]*\n(?:[@ \t][^\n]*\n)*(?:async )?def (\w+)`)
 
 // refuse says which code would have to be run.
 func refuse(mods []*code) diag.List {
@@ -134,7 +134,7 @@ func refuse(mods []*code) diag.List {
 			if err != nil {
 				continue
 			}
-			if m := decorated.FindSubmatchIndex(text); m != nil {
+			if m := decorated().FindSubmatchIndex(text); m != nil {
 				line := 1 + strings.Count(string(text[:m[2]]), "\n")
 				space := strings.ReplaceAll(strings.TrimPrefix(f.name, "inmanta_plugins."), ".", "::")
 				what = "the Python plugin " + space + "::" + string(text[m[2]:m[3]])

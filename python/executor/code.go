@@ -14,11 +14,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/python"
 	"github.com/intendant/intendant/python/venv"
@@ -30,7 +30,7 @@ const (
 	maxSource   = 16 << 20
 )
 
-var hashPattern = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var hashPattern = lazyregexp.New(`^[0-9a-f]{40}$`)
 
 // blueprint is what a worker is made of.
 type blueprint struct {
@@ -70,7 +70,7 @@ func (m *Manager) manifestPath(hash string) string {
 
 // kept reads a manifest from disk. It fails with [fs.ErrNotExist] when it is not there, or damaged.
 func (m *Manager) kept(hash string) (*model.CodeManifest, error) {
-	if !hashPattern.MatchString(hash) {
+	if !hashPattern().MatchString(hash) {
 		return nil, fmt.Errorf("%q is not a SHA-1 in lower-case hex: %w", hash, model.ErrInvalid)
 	}
 	raw, err := os.ReadFile(m.manifestPath(hash))
@@ -187,7 +187,7 @@ func provided() map[string]string {
 }
 
 // ours matches requirements that workers have by other means: the package inmanta, and modules, whose code is shipped.
-var ours = regexp.MustCompile(`(?i)^\s*(inmanta|inmanta[-_.]+core|inmanta[-_.]+module[-_.].*?)\s*($|[\[<>=!~;@ ])`)
+var ours = lazyregexp.New(`(?i)^\s*(inmanta|inmanta[-_.]+core|inmanta[-_.]+module[-_.].*?)\s*($|[\[<>=!~;@ ])`)
 
 // specOf says which virtual environment modules need.
 func (m *Manager) specOf(modules []model.ModuleCode, pip *model.PipConfig) venv.Spec {
@@ -195,7 +195,7 @@ func (m *Manager) specOf(modules []model.ModuleCode, pip *model.PipConfig) venv.
 	leans := false // on inmanta-core, itself or through a module
 	for _, c := range modules {
 		for _, r := range c.Requirements {
-			if !ours.MatchString(r) {
+			if !ours().MatchString(r) {
 				spec.Requirements = append(spec.Requirements, r)
 			} else {
 				leans = true
@@ -210,7 +210,7 @@ func (m *Manager) specOf(modules []model.ModuleCode, pip *model.PipConfig) venv.
 	}
 	if pip != nil {
 		for _, c := range pip.Constraints {
-			if !ours.MatchString(c) {
+			if !ours().MatchString(c) {
 				spec.Constraints = append(spec.Constraints, c)
 			}
 		}
@@ -248,9 +248,9 @@ func withLogin(raw string, own []string) string {
 
 // imports matches what code imports of other modules. What it finds in a comment or a text besides does no harm: the module's code
 // is then at hand and not used.
-var imports = regexp.MustCompile(`inmanta_plugins(?:\.|\s+import\s+\(?\s*)([A-Za-z_][A-Za-z0-9_]*)((?:\s*,\s*[A-Za-z_][A-Za-z0-9_]*)*)`)
+var imports = lazyregexp.New(`inmanta_plugins(?:\.|\s+import\s+\(?\s*)([A-Za-z_][A-Za-z0-9_]*)((?:\s*,\s*[A-Za-z_][A-Za-z0-9_]*)*)`)
 
-var identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+var identifier = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*`)
 
 // unpack makes sure that the sources of a module are on disk, adds them to sources, and returns the modules that they import.
 func (m *Manager) unpack(ctx context.Context, c model.ModuleCode, sources map[string]string) ([]string, error) {
@@ -288,9 +288,9 @@ func (m *Manager) unpack(ctx context.Context, c model.ModuleCode, sources map[st
 		if !bytes.Contains(raw, []byte("inmanta_plugins")) {
 			continue
 		}
-		for _, match := range imports.FindAllSubmatch(raw, -1) {
+		for _, match := range imports().FindAllSubmatch(raw, -1) {
 			found = append(found, string(match[1]))
-			for _, more := range identifier.FindAll(match[2], -1) {
+			for _, more := range identifier().FindAll(match[2], -1) {
 				found = append(found, string(more))
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
@@ -84,16 +84,16 @@ func (c *Cache) findUV() string {
 
 // index variables of pip and of uv: who sets those of uv wants uv.
 var (
-	pipIndex = regexp.MustCompile(`^PIP_(?:INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|CONFIG_FILE)=.`)
-	uvIndex  = regexp.MustCompile(`^UV_(?:DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|CONFIG_FILE)=.`)
+	pipIndex = lazyregexp.New(`^PIP_(?:INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|CONFIG_FILE)=.`)
+	uvIndex  = lazyregexp.New(`^UV_(?:DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|CONFIG_FILE)=.`)
 )
 
 // configuresPip reports whether the machine says to pip, and not to uv, where packages come from.
 func (c *Cache) configuresPip() bool {
-	if slices.ContainsFunc(c.Environ, uvIndex.MatchString) {
+	if slices.ContainsFunc(c.Environ, uvIndex().MatchString) {
 		return false
 	}
-	if slices.ContainsFunc(c.Environ, pipIndex.MatchString) {
+	if slices.ContainsFunc(c.Environ, pipIndex().MatchString) {
 		return true
 	}
 	value := func(name string) string {
@@ -197,7 +197,7 @@ func (b *builder) prepare() error {
 		if err != nil {
 			return err
 		}
-		hashed := slices.ContainsFunc(b.spec.Requirements, hashOption.MatchString)
+		hashed := slices.ContainsFunc(b.spec.Requirements, hashOption().MatchString)
 		for _, s := range stubs {
 			con.WriteString(s.Name + "==" + s.Version + "\n")
 			switch {
@@ -234,23 +234,23 @@ func (b *builder) stripRequirement(r string) (string, error) {
 }
 
 // steering matches the variables that change what Python, pip and uv do.
-var steering = regexp.MustCompile(`^(?:PIP_|UV_|PYTHON|VIRTUAL_ENV|CONDA_|NETRC=|__PYVENV)`)
+var steering = lazyregexp.New(`^(?:PIP_|UV_|PYTHON|VIRTUAL_ENV|CONDA_|NETRC=|__PYVENV)`)
 
 // network matches those of them that say how the machine reaches others, whatever they are.
-var network = regexp.MustCompile(`^(?:PIP_CERT|PIP_CLIENT_CERT|PIP_PROXY|UV_NATIVE_TLS|UV_SYSTEM_CERTS)=`)
+var network = lazyregexp.New(`^(?:PIP_CERT|PIP_CLIENT_CERT|PIP_PROXY|UV_NATIVE_TLS|UV_SYSTEM_CERTS)=`)
 
 // forBuilders matches the variables of [Environ].
-var forBuilders = regexp.MustCompile(`^(?:PATH|HOME|LANG|LC_ALL|TMPDIR|XDG_CONFIG_HOME|XDG_CONFIG_DIRS|PYENV_ROOT|PYENV_VERSION|` +
+var forBuilders = lazyregexp.New(`^(?:PATH|HOME|LANG|LC_ALL|TMPDIR|XDG_CONFIG_HOME|XDG_CONFIG_DIRS|PYENV_ROOT|PYENV_VERSION|` +
 	`(?i:(?:http|https|all|no)_proxy)|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NETRC|PIP_[A-Z_]+|UV_[A-Z_]+)=`)
 
 // Environ chooses those variables of a process that whoever installs packages is to get: where programs, proxies, certificates
 // and the configuration of pip and uv are. Packages may run build scripts, which must not see the others: some hold secrets.
 func Environ(all []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(kv string) bool { return !forBuilders.MatchString(kv) })
+	return slices.DeleteFunc(slices.Clone(all), func(kv string) bool { return !forBuilders().MatchString(kv) })
 }
 
 // system matches those of them that belong to the system's configuration of indexes.
-var system = regexp.MustCompile(`^(?:PIP_|UV_|NETRC=)`)
+var system = lazyregexp.New(`^(?:PIP_|UV_|NETRC=)`)
 
 // environment makes the variables of the builder.
 func (b *builder) environment() error {
@@ -259,7 +259,7 @@ func (b *builder) environment() error {
 		b.environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + b.temp}
 	}
 	for _, kv := range b.cache.Environ {
-		if steering.MatchString(kv) && !network.MatchString(kv) && (!use || !system.MatchString(kv)) {
+		if steering().MatchString(kv) && !network().MatchString(kv) && (!use || !system().MatchString(kv)) {
 			continue
 		}
 		b.environ = append(b.environ, kv)
@@ -409,12 +409,12 @@ func (b *builder) run(ctx context.Context, what, program string, args ...string)
 }
 
 // requirementPlace matches how pip names a line of a file with requirements.
-var requirementPlace = regexp.MustCompile(`-r (\S+) \(line (\d+)\)`)
+var requirementPlace = lazyregexp.New(`-r (\S+) \(line (\d+)\)`)
 
 // named puts requirements in place of their lines in a file that is gone by the time somebody reads it.
 func (b *builder) named(reason string) string {
-	return requirementPlace.ReplaceAllStringFunc(reason, func(place string) string {
-		m := requirementPlace.FindStringSubmatch(place)
+	return requirementPlace().ReplaceAllStringFunc(reason, func(place string) string {
+		m := requirementPlace().FindStringSubmatch(place)
 		raw, err := os.ReadFile(b.requirements)
 		n, bad := strconv.Atoi(m[2])
 		lines := strings.Split(string(raw), "\n")
@@ -501,7 +501,7 @@ func (o *output) mark() {
 }
 
 // unreachable recognises what installers say when an index does not answer.
-var unreachable = regexp.MustCompile(`(?i)NewConnectionError|ConnectTimeoutError|ReadTimeoutError|Max retries exceeded|Temporary failure in name resolution|` +
+var unreachable = lazyregexp.New(`(?i)NewConnectionError|ConnectTimeoutError|ReadTimeoutError|Max retries exceeded|Temporary failure in name resolution|` +
 	`Network is unreachable|Connection refused|error sending request|dns error|ProxyError|timed out|50[234] Server Error`)
 
 // reason finds what an installer gave as its reason, and whether trying again may help.
@@ -509,7 +509,7 @@ func (o *output) reason() (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	kind := model.ErrInvalid
-	if slices.ContainsFunc(o.lines, unreachable.MatchString) {
+	if slices.ContainsFunc(o.lines, unreachable().MatchString) {
 		kind = model.ErrUnavailable
 	}
 	text := strings.Join(pipReason(o.lines), "; ")

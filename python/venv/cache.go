@@ -9,11 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
@@ -214,14 +214,14 @@ func (c *Cache) tryLock(digest string, how int) (func(), error) {
 // Hold keeps [Cache.Sweep] from removing an environment until release is called or this process ends.
 func (c *Cache) Hold(ctx context.Context, env Env) (release func(), err error) {
 	name := filepath.Base(env.Dir)
-	if !dirForm.MatchString(name) {
+	if !dirForm().MatchString(name) {
 		return nil, fmt.Errorf("%s is no environment of this cache: %w", env.Dir, model.ErrInvalid)
 	}
 	return c.lock(ctx, name, syscall.LOCK_SH, io.Discard)
 }
 
 // dirForm matches the directories of environments.
-var dirForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var dirForm = lazyregexp.New(`^[0-9a-f]{32}$`)
 
 // Sweep removes environments that nobody has used for so long, and what killed builders left behind. Those that are held or
 // being built are left alone.
@@ -235,7 +235,7 @@ func (c *Cache) Sweep(age time.Duration) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		if name := strings.TrimSuffix(e.Name(), ".lock"); dirForm.MatchString(name) && (e.IsDir() || name != e.Name()) {
+		if name := strings.TrimSuffix(e.Name(), ".lock"); dirForm().MatchString(name) && (e.IsDir() || name != e.Name()) {
 			errs = append(errs, c.sweep(name, age))
 		}
 	}

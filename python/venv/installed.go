@@ -16,15 +16,16 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/intendant/intendant/lazyregexp"
 )
 
-var separators = regexp.MustCompile(`[-_.]+`)
+var separators = lazyregexp.New(`[-_.]+`)
 
 // Normalise gives the form of a distribution's name in which names are compared: lower case, with single dashes.
-func Normalise(name string) string { return strings.ToLower(separators.ReplaceAllString(name, "-")) }
+func Normalise(name string) string { return strings.ToLower(separators().ReplaceAllString(name, "-")) }
 
 // pipReport is the part of pip's installation report that is of use.
 type pipReport struct {

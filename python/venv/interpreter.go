@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
@@ -46,7 +46,7 @@ print(json.dumps({
 // probeTimeout bounds asking an interpreter about itself.
 const probeTimeout = 30 * time.Second
 
-var versionForm = regexp.MustCompile(`^3(\.\d+)?$`)
+var versionForm = lazyregexp.New(`^3(\.\d+)?$`)
 
 // minimum is the lowest minor version of Python 3 that is supported.
 const minimum = 9
@@ -72,7 +72,7 @@ func probe(name string) (interpreter, error) {
 	switch {
 	case command == "":
 		command = "python3"
-	case versionForm.MatchString(command):
+	case versionForm().MatchString(command):
 		command = "python" + command
 	}
 	path, err := exec.LookPath(command)

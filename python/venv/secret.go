@@ -5,18 +5,18 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
 // userinfo matches the credentials of an address, wherever it stands in a text.
-var userinfo = regexp.MustCompile(`(//)[^/?#\s"'<>]*@`)
+var userinfo = lazyregexp.New(`(//)[^/?#\s"'<>]*@`)
 
 // Redact removes the credentials from all addresses in a text.
-func Redact(text string) string { return userinfo.ReplaceAllString(text, "$1") }
+func Redact(text string) string { return userinfo().ReplaceAllString(text, "$1") }
 
 // credentials are the user names and passwords of hosts.
 type credentials struct {

@@ -9,11 +9,11 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/model"
 )
 
@@ -66,10 +66,10 @@ const (
 )
 
 // hashOption is the only option that a requirement may carry.
-var hashOption = regexp.MustCompile(`\s--hash=sha(?:256|384|512):[0-9a-f]{64,128}`)
+var hashOption = lazyregexp.New(`\s--hash=sha(?:256|384|512):[0-9a-f]{64,128}`)
 
 // requirementForm is the beginning of a requirement: a name, and perhaps extras.
-var requirementForm = regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(\[[A-Za-z0-9._,\s-]*\])?\s*(.*)$`)
+var requirementForm = lazyregexp.New(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(\[[A-Za-z0-9._,\s-]*\])?\s*(.*)$`)
 
 // checkLine refuses what is more than one requirement.
 func checkLine(kind, line string) error {
@@ -90,8 +90,8 @@ func checkLine(kind, line string) error {
 	case strings.HasPrefix(strings.TrimSpace(line), "-"):
 		return bad("is an option of the installer; only requirements are allowed here")
 	}
-	rest := hashOption.ReplaceAllString(line, "")
-	m := requirementForm.FindStringSubmatch(strings.TrimSpace(rest))
+	rest := hashOption().ReplaceAllString(line, "")
+	m := requirementForm().FindStringSubmatch(strings.TrimSpace(rest))
 	switch {
 	case m == nil:
 		return bad("does not begin with the name of a package")
@@ -123,7 +123,7 @@ func checkIndexURL(raw string) error {
 	return nil
 }
 
-var providedVersion = regexp.MustCompile(`^[0-9][0-9a-z.!]*(\+[a-z0-9.]+)?$`)
+var providedVersion = lazyregexp.New(`^[0-9][0-9a-z.!]*(\+[a-z0-9.]+)?$`)
 
 // check refuses a specification that can not be built.
 func (s Spec) check() error {
@@ -151,7 +151,7 @@ func (s Spec) check() error {
 		}
 	}
 	for name, v := range s.Provided {
-		if !requirementForm.MatchString(name) || requirementForm.FindStringSubmatch(name)[1] != name || !providedVersion.MatchString(v) {
+		if !requirementForm().MatchString(name) || requirementForm().FindStringSubmatch(name)[1] != name || !providedVersion().MatchString(v) {
 			errs = append(errs, fmt.Errorf("provided distribution %q in version %q: %w", name, v, model.ErrInvalid))
 		}
 	}

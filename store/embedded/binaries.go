@@ -6,10 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // minMajor is the oldest PostgreSQL that the schema works with.
@@ -34,7 +35,7 @@ type binaries struct {
 
 func (b binaries) path(name string) string { return filepath.Join(b.dir, name) }
 
-var versionPattern = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
+var versionPattern = lazyregexp.New(`\(PostgreSQL\) (\d+)`)
 
 // searchPatterns are the places where distributions keep server binaries outside PATH.
 var searchPatterns = []string{
@@ -57,7 +58,7 @@ func probe(dir string) (binaries, bool) {
 	if err != nil {
 		return binaries{}, false
 	}
-	m := versionPattern.FindSubmatch(out)
+	m := versionPattern().FindSubmatch(out)
 	if m == nil {
 		return binaries{}, false
 	}
