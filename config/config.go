@@ -163,15 +163,20 @@ func (c *Config) list(from Sources) ([]string, error) {
 
 // environment applies the variables; those with our own prefix win.
 func (c *Config) environment(environ []string) {
-	vars := make(map[string]string, len(environ))
+	prefixes := []string{"INMANTA_", "INTENDANT_"}
+	vars := map[string]string{}
 	for _, e := range environ {
-		if name, value, ok := strings.Cut(e, "="); ok {
+		name, value, ok := strings.Cut(e, "=")
+		if ok && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			vars[name] = value
 		}
 	}
+	if len(vars) == 0 {
+		return
+	}
 	clean := strings.NewReplacer("-", "_", ".", "_")
 	for k, v := range c.values {
-		for _, prefix := range []string{"INMANTA_", "INTENDANT_"} {
+		for _, prefix := range prefixes {
 			name := prefix + strings.ToUpper(clean.Replace(k.section+"_"+k.name))
 			if text, ok := vars[name]; ok {
 				v.Text, v.Origin = text, "environment variable "+name

@@ -237,9 +237,9 @@ func match(e *check.Match, v value.Value) (value.Value, *check.Fault) {
 	if !ok {
 		return nil, check.New("TypingException", e.Where(), "Regex can only be match with strings. %s is of type %s", value.Str(v), value.TypeName(v))
 	}
-	found, err := e.Regexp.Match(string(s))
+	ok, err := e.Regexp.Matches(string(s))
 	if err != nil {
 		return nil, check.New("RuntimeException", e.Where(), "matching /%s/: %s", e.Pattern, err)
 	}
-	return value.Bool(found != nil), nil
+	return value.Bool(ok), nil
 }

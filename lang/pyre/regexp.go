@@ -11,7 +11,9 @@ type Regexp struct {
 	pattern string
 	groups  int
 	names   map[string]int
-	linear  *linear // nil when only the machine will do
+	root    *node
+	once    sync.Once // guards what follows, which is made when the pattern is used first, for many never are
+	linear  *linear   // nil when only the machine will do
 	prog    []inst
 	regs    int
 	pool    sync.Pool
@@ -19,9 +21,10 @@ type Regexp struct {
 
 // linear is the pattern for Go's regexp package, in the three ways of applying it.
 type linear struct {
-	search, match, full *regexp.Regexp
-	own, dollars        []int
-	fullOwn             []int
+	match        *regexp.Regexp
+	search, full func() *regexp.Regexp
+	own, dollars []int
+	fullOwn      []int
 }
 
 // Compile reads a pattern without flags. The error is an [*Error] with Python's text.
@@ -29,22 +32,59 @@ func Compile(pattern string) (*Regexp, error) { return CompileFlags(pattern, 0) 
 
 // CompileFlags reads a pattern. The error is an [*Error] with Python's text.
 func CompileFlags(pattern string, flags Flags) (*Regexp, error) {
-	r, root, err := prepare(pattern, flags)
+	r, err := prepare(pattern, flags)
 	if err != nil {
 		return nil, err
 	}
-	if r.linear = newLinear(root, r.groups); r.linear != nil {
+	if r.root.weight() <= maxSmall {
 		return r, nil
 	}
-	return r, r.compile(root)
+	r.once.Do(func() { err = r.choose() })
+	return r, err
 }
 
-func prepare(pattern string, flags Flags) (*Regexp, *node, error) {
+func prepare(pattern string, flags Flags) (*Regexp, error) {
 	root, p, err := parse(pattern, flags)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return &Regexp{pattern: pattern, groups: p.groups, names: p.names}, root, nil
+	return &Regexp{pattern: pattern, groups: p.groups, names: p.names, root: root}, nil
+}
+
+// maxSmall is the weight up to which neither Go's regexp package nor the machine can find a pattern too large.
+const maxSmall = 200
+
+// weight is the number of nodes of a tree, those of a repeat as often as they may be written out, up to a bit more than maxSmall.
+func (n *node) weight() int {
+	w := 1
+	if n.set != nil {
+		w += len(n.set.items)
+	}
+	for _, k := range n.kids {
+		w += k.weight()
+	}
+	switch {
+	case n.op != opRepeat:
+	case n.max == unlimited:
+		w *= 1 + n.min
+	default:
+		w *= 1 + n.max
+	}
+	return min(w, maxSmall+1)
+}
+
+// choose makes what the pattern is run with.
+func (r *Regexp) choose() error {
+	if r.linear = newLinear(r.root, r.groups); r.linear != nil {
+		return nil
+	}
+	return r.compile(r.root)
+}
+
+// chosen is what Go's regexp package runs the pattern with, nil when the machine runs it.
+func (r *Regexp) chosen() *linear {
+	r.once.Do(func() { _ = r.choose() }) // only a large pattern can be too large, and one that is large has been tried
+	return r.linear
 }
 
 // compile makes the program for the machine.
@@ -62,21 +102,23 @@ func (r *Regexp) compile(root *node) error {
 
 func newLinear(root *node, groups int) *linear {
 	search, own, dollars, ok := translate(root, groups, false)
-	if !ok || tooBig(search) {
-		return nil
-	}
-	full, fullOwn, _, ok := translate(root, groups, true)
 	if !ok {
 		return nil
 	}
-	match, err := regexp.Compile(`\A` + search.String())
+	full, fullOwn, _, ok := translate(root, groups, true)
+	if !ok || root.weight() > maxSmall && (tooBig(search) || tooBig(`\A`+full)) {
+		return nil
+	}
+	match, err := regexp.Compile(`\A` + search)
 	if err != nil {
 		return nil
 	}
-	if full, err = regexp.Compile(`\A` + full.String()); err != nil {
-		return nil
-	}
-	return &linear{search: search, match: match, full: full, own: own, dollars: dollars, fullOwn: fullOwn}
+	return &linear{match: match, search: lazily(search), full: lazily(`\A` + full), own: own, dollars: dollars, fullOwn: fullOwn}
+}
+
+// lazily compiles a translated pattern, of which another variant has been compiled, when it is used first.
+func lazily(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
 // String is the pattern as it was given.
@@ -86,7 +128,7 @@ func (r *Regexp) String() string { return r.pattern }
 func (r *Regexp) Groups() int { return r.groups }
 
 // Linear reports whether the pattern runs in time linear in the text.
-func (r *Regexp) Linear() bool { return r.linear != nil }
+func (r *Regexp) Linear() bool { return r.chosen() != nil }
 
 // Match is where a pattern matched.
 type Match struct {
@@ -117,16 +159,16 @@ func (m *Match) Named(name string) (text string, ok bool) {
 
 // Match matches at the start of text, as Python's re.match does. It gives nil when there is no match; the error is [ErrSteps].
 func (r *Regexp) Match(text string) (*Match, error) {
-	if r.linear != nil {
-		return r.fromLinear(text, r.linear.match.FindStringSubmatchIndex(text), r.linear.own, r.linear.dollars), nil
+	if l := r.chosen(); l != nil {
+		return r.fromLinear(text, l.match.FindStringSubmatchIndex(text), l.own, l.dollars), nil
 	}
 	return r.fromMachine(text, false, false)
 }
 
 // Matches reports whether the pattern matches at the start of text. It is [Regexp.Match] without the places.
 func (r *Regexp) Matches(text string) (bool, error) {
-	if r.linear != nil {
-		return r.linear.match.MatchString(text), nil
+	if l := r.chosen(); l != nil {
+		return l.match.MatchString(text), nil
 	}
 	m, err := r.fromMachine(text, false, false)
 	return m != nil, err
@@ -134,16 +176,16 @@ func (r *Regexp) Matches(text string) (bool, error) {
 
 // FullMatch matches the whole text, as Python's re.fullmatch does.
 func (r *Regexp) FullMatch(text string) (*Match, error) {
-	if r.linear != nil {
-		return r.fromLinear(text, r.linear.full.FindStringSubmatchIndex(text), r.linear.fullOwn, nil), nil
+	if l := r.chosen(); l != nil {
+		return r.fromLinear(text, l.full().FindStringSubmatchIndex(text), l.fullOwn, nil), nil
 	}
 	return r.fromMachine(text, true, false)
 }
 
 // Search finds the first match anywhere in text, as Python's re.search does.
 func (r *Regexp) Search(text string) (*Match, error) {
-	if r.linear != nil {
-		return r.fromLinear(text, r.linear.search.FindStringSubmatchIndex(text), r.linear.own, r.linear.dollars), nil
+	if l := r.chosen(); l != nil {
+		return r.fromLinear(text, l.search().FindStringSubmatchIndex(text), l.own, l.dollars), nil
 	}
 	return r.fromMachine(text, false, true)
 }

@@ -88,9 +88,9 @@ func TestAgainstPython(t *testing.T) {
 		total++
 		if re.Linear() {
 			linear++
-			machine, root, err := prepare(row.P, flagsOf(row.F))
+			machine, err := prepare(row.P, flagsOf(row.F))
 			if err == nil {
-				err = machine.compile(root)
+				machine.once.Do(func() { err = machine.compile(machine.root) })
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -30,7 +30,7 @@ type translator struct {
 const maxRepeat = 1000
 
 // translate gives the pattern in Go's syntax. dollars are the groups that stand for $ and may have swallowed a final newline.
-func translate(root *node, groups int, full bool) (re *regexp.Regexp, own, dollars []int, ok bool) {
+func translate(root *node, groups int, full bool) (text string, own, dollars []int, ok bool) {
 	t := &translator{ok: true, own: make([]int, groups+1), full: full}
 	t.b.WriteString("(?:")
 	t.node(root, true)
@@ -38,14 +38,7 @@ func translate(root *node, groups int, full bool) (re *regexp.Regexp, own, dolla
 	if full {
 		t.b.WriteString(`\z`)
 	}
-	if !t.ok {
-		return nil, nil, nil, false
-	}
-	re, err := regexp.Compile(t.b.String())
-	if err != nil {
-		return nil, nil, nil, false
-	}
-	return re, t.own, t.dollars, true
+	return t.b.String(), t.own, t.dollars, t.ok
 }
 
 func (t *translator) fail() { t.ok = false }
@@ -217,9 +210,9 @@ func (t *translator) set(n *node) {
 	t.b.WriteByte(']')
 }
 
-// tooBig reports whether Go would need an unreasonable program for the pattern.
-func tooBig(re *regexp.Regexp) bool {
-	parsed, err := syntax.Parse(re.String(), syntax.Perl)
+// tooBig reports whether Go can not compile a translated pattern, or only to an unreasonable program.
+func tooBig(text string) bool {
+	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return true
 	}
