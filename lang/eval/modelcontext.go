@@ -119,6 +119,9 @@ func typeInfo(p *check.Program, annotations []variable, name string) (value.Type
 		for _, a := range s.All {
 			t.Attributes = append(t.Attributes, describeAttribute(a, annotations))
 		}
+		for _, ix := range s.Indexes {
+			t.Indexes = append(t.Indexes, slices.Clone(ix.Names))
+		}
 		return t, true
 	}
 	return value.TypeInfo{}, false

@@ -33,6 +33,8 @@ type TypeInfo struct {
 	Parents, Children, Ancestors []string
 	// Attributes are those of the entity and its ancestors, in the order of the slots.
 	Attributes []AttributeInfo
+	// Indexes are the sorted names of the attributes of each index, of the entity and its ancestors.
+	Indexes [][]string
 	// File and Line are where it is declared.
 	File string
 	Line int

@@ -148,6 +148,7 @@ type described struct {
 	Parents    []string             `json:"parents"`
 	Children   []string             `json:"children"`
 	Attributes []describedAttribute `json:"attributes"`
+	Indexes    [][]string           `json:"indexes"`
 	File       string               `json:"file,omitempty"`
 	Line       int                  `json:"line,omitempty"`
 }
@@ -174,7 +175,7 @@ func (h *Host) describe(c value.ModelContext, args json.RawMessage) (json.RawMes
 	if !ok || !info.Entity {
 		return nil, fmt.Errorf("there is no entity %s", name)
 	}
-	d := described{Parents: list(info.Parents), Children: list(info.Children), Attributes: []describedAttribute{}, File: info.File, Line: info.Line}
+	d := described{Parents: list(info.Parents), Children: list(info.Children), Attributes: []describedAttribute{}, Indexes: info.Indexes, File: info.File, Line: info.Line}
 	e := newEncoder(h.t, c)
 	for _, a := range info.Attributes {
 		x := describedAttribute{Name: a.Name, Entity: a.Owner, Type: a.Type, Relation: a.Relation, Low: a.Low}

@@ -458,7 +458,7 @@ class Plugin(metaclass=PluginMeta):
         self.namespace = namespace
         self.location = None
         self.arguments: list[PluginArgument] = []
-        # The place and the name of the parameter that takes the context; -1 and None when there is none.
+        # The place and the name of the parameter that takes the context; None when there is none, -1 when it is given by name.
         self._context = -1
         self._context_name: Optional[str] = None
         self._load()
@@ -474,7 +474,9 @@ class Plugin(metaclass=PluginMeta):
         for position, p in enumerate(inspect.signature(function).parameters.values()):
             hint = hints.get(p.name, inspect.Parameter.empty)
             if hint is Context or (isinstance(hint, str) and hint in ("Context", "plugins.Context")):
-                self._context, self._context_name = position, p.name
+                self._context_name = p.name
+                if p.kind is not inspect.Parameter.KEYWORD_ONLY:
+                    self._context = position
                 continue
             if hint is inspect.Parameter.empty:
                 raise RuntimeException(
@@ -513,11 +515,26 @@ class Plugin(metaclass=PluginMeta):
         def wrap(value: Any) -> Any:
             return value if isinstance(value, Context) else proxy.DynamicProxy.return_value(value)
 
-        if self._context_name is not None and self._context_name not in kwargs and not any(isinstance(a, Context) for a in args):
-            from inmanta.execute import runtime
+        positional = list(map(wrap, args))
+        self._add_context(positional, kwargs, None)
+        return self.call(*positional, **{k: wrap(v) for k, v in kwargs.items()})
 
-            kwargs[self._context_name] = Context(runtime.need_bridge(), self, None)
-        return self.__function__(*map(wrap, args), **{k: wrap(v) for k, v in kwargs.items()})
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function. Modules put wrappers of their own in the place of this method."""
+        return self.__function__(*args, **kwargs)
+
+    def _add_context(self, args: list[Any], kwargs: dict[str, Any], result: Any) -> None:
+        """Adds the context to arguments that lack it, in its place if that is among the positional ones."""
+        name = self._context_name
+        if name is None or name in kwargs or any(isinstance(a, Context) for a in args):
+            return
+        from inmanta.execute import runtime
+
+        context = Context(runtime.need_bridge(), self, result)
+        if 0 <= self._context <= len(args):
+            args.insert(self._context, context)
+        else:
+            kwargs[name] = context
 
     def call_in_context(self, processed_args: CheckedArgs, resolver: Any = None, queue: Any = None, location: Any = None) -> Any:
         """Calls the function with values of Python and returns a value of the language."""
@@ -525,9 +542,8 @@ class Plugin(metaclass=PluginMeta):
 
         self.check_requirements()
         args, kwargs = list(processed_args.args), dict(processed_args.kwargs)
-        if self._context_name is not None and self._context_name not in kwargs and not any(isinstance(a, Context) for a in args):
-            kwargs[self._context_name] = Context(runtime.need_bridge(), self, runtime.ResultVariable())
-        return proxy.DynamicProxy.unwrap(self.__function__(*args, **kwargs))
+        self._add_context(args, kwargs, runtime.ResultVariable())
+        return proxy.DynamicProxy.unwrap(self.call(*args, **kwargs))
 
     def is_accept_unknowns(self) -> bool:
         """Reports whether unknown arguments reach the plugin."""

@@ -322,6 +322,7 @@ class Host:
             "parents": d["parents"],
             "children": d["children"],
             "attributes": attributes,
+            "indexes": d["indexes"] or [],
             "comment": d.get("comment"),
             "location": (d["file"], d["line"]) if d.get("file") else None,
         }

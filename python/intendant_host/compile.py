@@ -28,14 +28,15 @@ def call_plugin(args: dict[str, Any]) -> Any:
     p.check_requirements()
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
-    # With *args the others have to take their places; without, what is left out leaves no hole when all go by name.
+    # With *args the others have to take their places, and a wrapper of the module's own may count on them; otherwise what is left
+    # out leaves no hole when all go by name.
     places = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY)
-    any_args = any(a.kind in places for a in p.arguments)
+    any_args = any(a.kind in places for a in p.arguments) or type(p).call is not plugins.Plugin.call
     result = None
     if p._context_name is not None:
         result = runtime.ResultVariable()
         context = plugins.Context(h, p, result)
-        if not any_args:
+        if not any_args or p._context < 0:
             keywords[p._context_name] = context
     for a, v in zip(p.arguments, args["v"]):
         if any_args and p._context == len(positional):
@@ -53,7 +54,9 @@ def call_plugin(args: dict[str, Any]) -> Any:
             positional.append(_argument(v, convert, a.name))
         else:
             keywords[a.name] = _argument(v, convert, a.name)
-    returned = p.__function__(*positional, **keywords)
+    if any_args and p._context == len(positional):
+        positional.append(context)
+    returned = p.call(*positional, **keywords)
     if p.emit_statement():
         if result is None or not result.has_value:
             raise ast.RuntimeException(None, f"plugin {p.get_full_name()} has emits_statements but did not set context.result")

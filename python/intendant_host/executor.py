@@ -218,6 +218,7 @@ class Executor:
         Config.set("config", "state-dir", args["work_dir"])
 
     def _namespace(self, sources: Mapping[str, str]) -> None:
+        importlib.import_module("intendant_host.standard")  # registers what std brings
         package = sys.modules.get("inmanta_plugins")
         if package is None:
             try:

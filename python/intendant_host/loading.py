@@ -17,8 +17,17 @@ from typing import Any, Optional
 
 from inmanta import ast, compiler, export, module, plugins, references, resources
 from inmanta.config import Config
+from intendant_host import standard
 from intendant_host.bridge import PACKAGE, Host, host
 from intendant_host.faults import describe
+from intendant_host.finder import STD
+
+
+def package_directories() -> list[str]:
+    """The directories in which this interpreter looks for the Python code of modules, those of editable installations included."""
+    found = importlib.machinery.PathFinder.find_spec(PACKAGE)  # knows the hooks of editable installations
+    locations = found.submodule_search_locations if found is not None else None
+    return list(dict.fromkeys(os.path.abspath(p) for p in locations or () if os.path.isdir(p)))
 
 
 class SourceLoader(importlib.machinery.SourceFileLoader):
@@ -49,7 +58,7 @@ class ModuleFinder(importlib.abc.MetaPathFinder):
         if len(parts) == 1:
             # A namespace package whose parts are found one by one; installed ones that the model does not import as well.
             spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
-            spec.submodule_search_locations = [os.path.join(p, PACKAGE) for p in sys.path if os.path.isdir(os.path.join(p, PACKAGE))]
+            spec.submodule_search_locations = package_directories()
             return spec
         base = self.dirs.get(parts[1])
         own = parts[1] in self.own
@@ -107,7 +116,7 @@ def load(args: dict[str, Any]) -> dict[str, Any]:
     module.Project.set(module.Project(args["project"], args.get("name", ""), known))
     if args.get("std"):
         # Modules may import functions of std although that one is not written in Python here.
-        dirs.setdefault("std", os.path.join(os.path.dirname(os.path.abspath(__file__)), "std"))
+        dirs.setdefault("std", STD)
     own = {m["name"] for m in args["modules"] if m["layout"] != "v2" or "site-packages" not in m["dir"]}
     sys.meta_path.insert(0, ModuleFinder(dirs, own))
     importlib.invalidate_caches()
@@ -139,7 +148,11 @@ def load(args: dict[str, Any]) -> dict[str, Any]:
             [name, options["agent"], options["name"], list(cls.fields), cls.__module__]
             for name, (cls, options) in resources.resource._resources.items()
         ],
-        "references": [[n, c.__module__] for n, c in references.reference.get_references() if not n.startswith("core::")],
+        "references": [
+            [n, c.__module__]
+            for n, c in references.reference.get_references()
+            if not n.startswith("core::") and c.__module__ != standard.__name__  # those every agent knows
+        ],
         "mutators": [[n, c.__module__] for n, c in references.mutator.get_mutators() if not n.startswith("core::")],
         "handlers": _handlers(),
         "managers": len(export.Exporter.get_dependency_managers()),

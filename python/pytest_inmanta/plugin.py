@@ -37,8 +37,12 @@ from inmanta.protocol.common import Result as Answer
 from inmanta.protocol.common import json_encode
 from inmanta.resources import Id, Resource
 from intendant_host import session as sessions
+from intendant_host.placing import placement
 from pytest_inmanta import unittest_module
 from pytest_inmanta.handler import DATA
+from pytest_inmanta.server import client, environment, server, server_shared, sync_client
+
+__all__ = ["client", "environment", "server", "server_shared", "sync_client"]  # fixtures that are defined elsewhere
 
 LOGGER = logging.getLogger(__name__)
 
@@ -363,13 +367,10 @@ class Project:
 
     def _placement(self) -> str:
         """Writes where modules are: that under test, and what this environment has installed."""
-        placed = []
-        if self._module is not None:
-            placed.append({"name": self._module.name, "version": "", "layout": self._module.layout, "dir": self._module.path})
-        sites = [p for p in dict.fromkeys(map(os.path.abspath, sys.path)) if os.path.isdir(os.path.join(p, PACKAGE))]
+        own = [] if self._module is None else [dataclasses.asdict(self._module)]
         path = os.path.join(self._test_project_dir, "modules.json")
         with open(path, "w", encoding="utf-8") as f:
-            json.dump({"modules": placed, "sites": [s for s in sites if self._module is None or s != self._module.path]}, f)
+            json.dump(placement([{**m, "dir": m.pop("path"), "version": ""} for m in own]), f)
         return path
 
     def _inputs(self) -> str:

@@ -246,6 +246,34 @@ class TypeNotFoundException(RuntimeException):
         self.ns = ns
 
 
+class MissingImportException(TypeNotFoundException):
+    """A type of another module is used in a file that does not import it."""
+
+
+class AmbiguousTypeException(TypeNotFoundException):
+    """Several types could be meant."""
+
+
+class DirectExecuteException(TypingException):
+    """An expression that must have its value at once can not have it."""
+
+
+class DataClassException(TypingException):
+    """An entity and its Python dataclass do not fit."""
+
+
+class DataClassMismatchException(DataClassException):
+    """An entity and its Python dataclass have different attributes."""
+
+
+class CycleException(TypingException):
+    """An entity is its own ancestor."""
+
+
+class HyphenException(RuntimeException):
+    """A name that is being defined has a hyphen."""
+
+
 class DuplicateException(TypingException):
     """Something is defined twice."""
 

@@ -121,6 +121,14 @@ class Entity(NamedType):
         found: Optional[Attribute] = self._details["attributes"].get(name)
         return found
 
+    def has_attribute(self, attribute: str) -> bool:
+        """Reports whether there is an attribute or relation of a name, inherited ones included."""
+        return attribute in self.__ordered
+
+    def get_indices(self) -> list[list[str]]:
+        """The sorted names of the attributes of each index, those of ancestors included."""
+        return [list(names) for names in self._details["indexes"]]
+
     def get_all_attribute_names(self) -> list[str]:
         """The names of all attributes and relations."""
         return list(self.__ordered)

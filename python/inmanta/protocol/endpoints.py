@@ -37,6 +37,13 @@ METHODS: Dict[str, Method] = {
     "list_params": Method("POST", "/api/v1/parameter", ["query"]),
     "set_parameters": Method("PUT", "/api/v1/parameters", ["parameters"]),
     "get_facts": Method("GET", "/api/v2/resource/{rid}/facts", ["rid"]),
+    "project_create": Method("PUT", "/api/v2/project", ["name", "project_id"], environment=False),
+    "project_list": Method("GET", "/api/v2/project", ["environment_details"], environment=False),
+    "project_delete": Method("DELETE", "/api/v2/project/{id}", ["id"], environment=False),
+    "environment_create": Method(
+        "PUT", "/api/v2/environment", ["project_id", "name", "repository", "branch", "environment_id"], environment=False
+    ),
+    "environment_delete": Method("DELETE", "/api/v2/environment/{id}", ["id"], environment=False),
     "environment_get": Method("GET", "/api/v2/environment/{id}", ["id", "details"], environment=False),
     "environment_list": Method("GET", "/api/v2/environment", ["details"], environment=False),
     "get_environment": Method("GET", "/api/v1/environment/{id}", ["id", "versions", "resources"], environment=False),

@@ -51,4 +51,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name.startswith("Jinja") or name in ("ResolverContext", "EmptyResolver"):
         return getattr(importlib.import_module(__name__ + ".jinja"), name)
+    if name.endswith("Reference"):
+        return getattr(importlib.import_module("intendant_host.standard"), name)
     return _built_in(_NAMES.get(name, name))

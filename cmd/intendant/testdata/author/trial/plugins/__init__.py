@@ -3,7 +3,7 @@
 import os
 
 from inmanta.agent.handler import CRUDHandler, DiscoveryHandler, ResourcePurged, SkipResource, provider
-from inmanta.plugins import PluginException, plugin
+from inmanta.plugins import Context, PluginException, plugin
 from inmanta.references import Reference, reference
 from inmanta.resources import DiscoveryResource, PurgeableResource, resource
 
@@ -93,3 +93,26 @@ class Found:
 class FinderHandler(DiscoveryHandler):
     def discover_resources(self, ctx, discovery_resource):
         return {"trial::Thing[a,name=a]": Found()}
+
+
+@plugin
+def same(text: "string | Reference[string]") -> "string | Reference[string]":
+    return text
+
+
+@plugin
+def kind(number: "int | Reference[int]") -> "string":
+    return number.type
+
+
+@plugin
+def louder(ctx: Context, text: "string", times: "int" = 1) -> "string":
+    return " ".join([text.upper() + "!"] * times)
+
+
+def _bracketed(self, *args, **kwargs):
+    assert isinstance(args[0], Context) and isinstance(args[1], str)
+    return f"[{louder(*args, **kwargs)}]"
+
+
+louder.__plugin__.call = _bracketed

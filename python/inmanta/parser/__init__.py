@@ -1,0 +1,1 @@
+"""What modules see of the parser."""
