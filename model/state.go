@@ -305,7 +305,7 @@ const (
 	CommandDryRun CommandKind = "dryrun"
 	// CommandRefresh asks the scheduler to read again what it keeps in memory: settings, paused agents, halt.
 	CommandRefresh CommandKind = "refresh"
-	// CommandFacts asks the handlers of Resources for facts.
+	// CommandFacts asks the handlers of Resources for facts, as Version has them.
 	CommandFacts CommandKind = "facts"
 )
 
@@ -317,6 +317,7 @@ type Command struct {
 	// Agents and Resources narrow a deploy or repair; both empty means everything.
 	Agents    []AgentName
 	Resources []ResourceID
+	// Version is that of a dry run, or of the resources whose facts are asked for; 0 means the newest released one.
 	Version   int
 	DryRun    DryRunID
 	Reason    string

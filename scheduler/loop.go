@@ -23,7 +23,7 @@ import (
 // Why a loop stops before the server does.
 var (
 	errLeaseLost      = errors.New("the lease was lost")
-	errNotSchedulable = errors.New("the environment is gone or has no released version")
+	errNotSchedulable = errors.New("the environment is gone")
 	errStale          = errors.New("the environment has gone back to an older version")
 )
 
@@ -235,7 +235,7 @@ func (l *loop) load(ctx context.Context) error {
 		}
 		var err error
 		snap, err = l.s.cfg.Store.Snapshot(ctx, l.env)
-		if err == nil && snap.Version == 0 {
+		if errors.Is(err, model.ErrNotFound) {
 			return errNotSchedulable
 		}
 		return err
@@ -659,7 +659,14 @@ func (l *loop) commands(ctx context.Context, pending []model.Command) ([]input, 
 			continue
 		}
 		var e engine.Event = engine.CommandReceived{Command: c}
-		if c.Kind == model.CommandDryRun {
+		switch {
+		case c.Kind == model.CommandFacts && c.Version != 0:
+			intents, err := l.intents(ctx, c)
+			if err != nil {
+				return events, err
+			}
+			e = engine.FactsRequested{Command: c, Intents: intents}
+		case c.Kind == model.CommandDryRun:
 			intents, err := call(ctx, l, func(ctx context.Context) ([]model.Intent, error) {
 				return l.s.cfg.Store.IntentsOf(ctx, l.env, c.Version)
 			})
@@ -674,6 +681,24 @@ func (l *loop) commands(ctx context.Context, pending []model.Command) ([]input, 
 		events = append(events, input{event: e})
 	}
 	return events, nil
+}
+
+// intents reads the intents of a command's resources as its version has them; what that does not have is left out.
+func (l *loop) intents(ctx context.Context, c model.Command) ([]model.Intent, error) {
+	var out []model.Intent
+	for _, id := range c.Resources {
+		in, err := call(ctx, l, func(ctx context.Context) (model.Intent, error) {
+			return l.s.cfg.Store.VersionResource(ctx, l.env, c.Version, id)
+		})
+		switch {
+		case errors.Is(err, model.ErrNotFound):
+		case err != nil:
+			return nil, fmt.Errorf("reading %s of version %d for its facts: %w", id, c.Version, err)
+		default:
+			out = append(out, in)
+		}
+	}
+	return out, nil
 }
 
 func (l *loop) readVersion(ctx context.Context) (engine.Event, error) {

@@ -148,7 +148,7 @@ func (m *memory) SchedulableEnvironments(context.Context) ([]model.EnvironmentID
 	defer end()
 	var ids []model.EnvironmentID
 	for id, e := range m.envs {
-		if e.released > 0 && !e.snap.Environment.Halted {
+		if len(e.versions) > 0 && !e.snap.Environment.Halted {
 			ids = append(ids, id)
 		}
 	}
@@ -209,6 +209,19 @@ func (m *memory) IntentsOf(_ context.Context, env model.EnvironmentID, version i
 		return nil, model.ErrNotFound
 	}
 	return xs, nil
+}
+
+func (m *memory) VersionResource(ctx context.Context, env model.EnvironmentID, version int, id model.ResourceID) (model.Intent, error) {
+	xs, err := m.IntentsOf(ctx, env, version)
+	for _, x := range xs {
+		if x.Resource == id {
+			return x, nil
+		}
+	}
+	if err == nil {
+		err = model.ErrNotFound
+	}
+	return model.Intent{}, err
 }
 
 func (m *memory) SaveProgress(_ context.Context, lease model.Lease, p model.Progress) error {

@@ -14,7 +14,7 @@ type Store interface {
 	AcquireLeases(ctx context.Context, envs []model.EnvironmentID, owner string, now time.Time, ttl time.Duration) ([]model.Lease, error)
 	// ReleaseLease gives an environment up at once, for a clean stop.
 	ReleaseLease(ctx context.Context, lease model.Lease) error
-	// SchedulableEnvironments lists the environments that have a released version and are not halted.
+	// SchedulableEnvironments lists the environments that have a version, released or not, and are not halted.
 	SchedulableEnvironments(ctx context.Context) ([]model.EnvironmentID, error)
 	// SchedulerNews reads what may have changed in environments; those that are gone are left out.
 	SchedulerNews(ctx context.Context, envs []model.EnvironmentID) ([]model.SchedulerNews, error)
@@ -25,6 +25,8 @@ type Store interface {
 	ChangesSince(ctx context.Context, env model.EnvironmentID, from int) (version int, changed []model.Intent, removed []model.ResourceID, err error)
 	// IntentsOf reads the intents of a stored version, released or not: for dry runs.
 	IntentsOf(ctx context.Context, env model.EnvironmentID, version int) ([]model.Intent, error)
+	// VersionResource reads the intent of one resource of a stored version, released or not: for facts.
+	VersionResource(ctx context.Context, env model.EnvironmentID, version int, resource model.ResourceID) (model.Intent, error)
 	// AgentCode returns, for a version, the SHA-1 of the code manifest of each agent that needs code.
 	AgentCode(ctx context.Context, env model.EnvironmentID, version int) (map[model.AgentName]string, error)
 	// SaveProgress stores states, the processed version (0 leaves it), started actions and finished ones with their logs and

@@ -143,7 +143,7 @@ func (s *Scheduler) hear(h model.Hint, more <-chan model.Hint) bool {
 	strange := false
 	for {
 		l := s.loop(h.Environment)
-		if h.Topic == model.TopicEnvironment || l == nil && h.Topic == model.TopicVersionReleased {
+		if h.Topic == model.TopicEnvironment || l == nil && (h.Topic == model.TopicVersionReleased || h.Topic == model.TopicCommand) {
 			strange = true
 		}
 		if l != nil {

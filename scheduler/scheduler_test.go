@@ -193,7 +193,7 @@ func TestHaltPauseSettingsAndDeletion(t *testing.T) {
 			t.Errorf("%d tasks, want %d: two repairs by cron", got, n+2)
 		}
 		m.mu.Lock()
-		m.envs[env].released = 0
+		m.envs[env].released, m.envs[env].versions = 0, nil
 		m.hint(model.Hint{Topic: model.TopicEnvironment, Environment: env})
 		m.mu.Unlock()
 		within(time.Second)
@@ -232,6 +232,53 @@ func TestDryRunCommand(t *testing.T) {
 				t.Errorf("commands = %v, dry run = %v", e.commands, e.dry)
 			}
 		})
+		stop()
+		a.wg.Wait()
+	})
+}
+
+func TestCommandsBeforeTheFirstRelease(t *testing.T) {
+	bubble(t, func(t *testing.T, m *memory) {
+		env := m.add(1)
+		a := newAgents()
+		_, stop := serve(t, m, a, nil)
+		defer stop()
+		within(time.Second)
+		m.change(env, model.TopicCommand, func(e *environment) {
+			e.versions[1] = []model.Intent{intent(t, "x", "a", `{}`)}
+			dry := model.Command{Kind: model.CommandDryRun, Version: 1, CreatedAt: time.Now()}
+			dry.ID.UUID[0], dry.DryRun.UUID[0] = 1, 1
+			facts := model.Command{Kind: model.CommandFacts, Version: 1, Resources: []model.ResourceID{resource("x", "a"), resource("x", "gone")}, CreatedAt: time.Now()}
+			facts.ID.UUID[0] = 2
+			e.commands = append(e.commands, dry, facts)
+		})
+		within(time.Second)
+		a.set(func() {
+			if !slices.Equal(slices.Compact(a.ensured), []model.AgentName{"x"}) {
+				t.Errorf("agents %v were to be started, want x", a.ensured)
+			}
+			a.up["x"] = true
+		})
+		within(10 * time.Second)
+		var kinds []model.TaskKind
+		a.set(func() {
+			for _, task := range a.tasks {
+				kinds = append(kinds, task.Kind)
+			}
+		})
+		if !slices.Equal(kinds, []model.TaskKind{model.TaskDryRun, model.TaskFacts}) {
+			t.Errorf("tasks = %v, want a dry run and facts", kinds)
+		}
+		m.change(env, model.TopicVersionReleased, func(e *environment) {
+			if len(e.commands) != 0 || e.dry[resource("x", "a")].Status != model.DiffAdded {
+				t.Errorf("commands = %v, dry run = %v", e.commands, e.dry)
+			}
+			e.released = 1
+		})
+		within(time.Second)
+		if got := m.status(env, resource("x", "a")); got != model.StatusDeployed {
+			t.Errorf("after the release it is %s, want deployed", got)
+		}
 		stop()
 		a.wg.Wait()
 	})

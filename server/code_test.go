@@ -135,6 +135,15 @@ func TestFactsOnRequest(t *testing.T) {
 	if status := ask("fs::File[web,path=/none]"); status != 404 {
 		t.Errorf("a fact of no resource is answered with %d, want 404", status)
 	}
+	// What is stored and not released is asked for as it is stored.
+	storetest.Version(t, b.store, e.ID, false, storetest.Intents(t, "a=1", "b=1", "c=1")...)
+	if status := ask("fs::File[web,path=/c]"); status != 503 {
+		t.Errorf("a fact of a resource that is not released is answered with %d, want 503", status)
+	}
+	pending, err := b.store.PendingCommands(t.Context(), e.ID)
+	if err != nil || len(pending) != 2 || pending[0].Version != 0 || pending[1].Version != 2 {
+		t.Errorf("commands = %+v, %v, want the second one to be about version 2", pending, err)
+	}
 	fact := func(age time.Duration, expires bool) {
 		t.Helper()
 		p := model.Parameter{Name: "ip", Value: "10.0.0.1", Source: model.SourceFact, Resource: model.ResourceID(other), Expires: expires, Updated: storetest.Now().Add(time.Hour).Add(-age)}
@@ -154,7 +163,7 @@ func TestFactsOnRequest(t *testing.T) {
 	if status := ask(other); status != 503 {
 		t.Errorf("a stale fact is answered with %d, want 503", status)
 	}
-	if d := cmp.Diff([]model.ResourceID{model.ResourceID(a), model.ResourceID(other)}, requested()); d != "" {
+	if d := cmp.Diff([]model.ResourceID{model.ResourceID(a), "fs::File[web,path=/c]", model.ResourceID(other)}, requested()); d != "" {
 		t.Error(d)
 	}
 }

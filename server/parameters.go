@@ -282,18 +282,15 @@ func (s *Server) parameterGetV1(ctx context.Context, c *call, a parameterGetV1Ar
 // requestFacts asks the handler of a resource for its facts, once in a while however often a fact is asked for, and returns
 // the error that tells the client to come again.
 func (s *Server) requestFacts(ctx context.Context, c *call, resource model.ResourceID, fact string) error {
-	r, err := s.store.Resource(ctx, c.env(), resource)
+	version, err := s.store.FactVersion(ctx, c.env(), resource)
 	if err != nil {
 		return err
-	}
-	if r.State.OrphanedAfter != 0 {
-		return fmt.Errorf("resource %s is not in the newest released version: %w", resource, model.ErrNotFound)
 	}
 	// The same command for everybody who asks within the time: the store takes each id once.
 	window := c.now.Unix() / max(1, int64(s.config.FactResourceBlock.Seconds()))
 	err = s.store.EnqueueCommand(ctx, model.Command{
 		ID:          model.CommandID{UUID: uuid.NewSHA1(c.env().UUID, fmt.Appendf(nil, "facts of %s %d", resource, window))},
-		Environment: c.env(), Kind: model.CommandFacts, Resources: []model.ResourceID{resource}, Reason: "the fact " + fact + " was asked for",
+		Environment: c.env(), Kind: model.CommandFacts, Resources: []model.ResourceID{resource}, Version: version, Reason: "the fact " + fact + " was asked for",
 		Actor: c.identity.Name, Trace: c.trace, CreatedAt: c.now,
 	})
 	if err != nil {

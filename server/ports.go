@@ -239,6 +239,9 @@ type Parameters interface {
 	Parameters(ctx context.Context, env model.EnvironmentID, f model.ParameterFilter, p model.Page) (model.List[model.Parameter], error)
 	// Facts lists parameters with a resource. Sort: name, resource_id; id column id.
 	Facts(ctx context.Context, env model.EnvironmentID, f model.ParameterFilter, p model.Page) (model.List[model.Parameter], error)
+	// FactVersion tells in which version a resource is asked for its facts: 0 for the newest released one, if that has it, else the
+	// newest of those stored since. model.ErrNotFound: none of them has it.
+	FactVersion(ctx context.Context, env model.EnvironmentID, resource model.ResourceID) (int, error)
 	// ResourceFacts lists the facts of one resource by name.
 	ResourceFacts(ctx context.Context, env model.EnvironmentID, resource model.ResourceID) ([]model.Parameter, error)
 	// Parameter returns a parameter (resource empty) or a fact, or model.ErrNotFound.

@@ -107,7 +107,7 @@ func (tx *Tx) fence(ctx context.Context, lease model.Lease) error {
 	return err
 }
 
-// SchedulableEnvironments lists the environments that have a released version and are not halted.
+// SchedulableEnvironments lists the environments that have a version, released or not, and are not halted.
 func (s *Store) SchedulableEnvironments(ctx context.Context) ([]model.EnvironmentID, error) {
 	ids, err := s.read().SchedulableEnvironments(ctx)
 	if err != nil {
@@ -624,14 +624,6 @@ func (s *Store) CreateDryRun(ctx context.Context, command model.Command) (model.
 		}
 		if e.Halted {
 			return fmt.Errorf("environment %s is halted; resume it first: %w", command.Environment, model.ErrConflict)
-		}
-		released, err := tx.LatestReleased(ctx, e.ID)
-		if err != nil {
-			return err
-		}
-		if released == 0 {
-			// Nothing is scheduled for such an environment: the dry run would wait for ever.
-			return fmt.Errorf("environment %s has never released a version, and dry runs begin with the first that is; release one first: %w", command.Environment, model.ErrConflict)
 		}
 		if err := tx.InsertDryRun(ctx, sqlgen.InsertDryRunParams{
 			ID: command.DryRun.UUID, Environment: e.ID, Version: v.Number, CreatedAt: command.CreatedAt, Total: v.Resources,

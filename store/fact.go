@@ -52,6 +52,19 @@ func (s *Store) RenewFacts(ctx context.Context, now time.Time, renew time.Durati
 	return n, errors.Join(errs...)
 }
 
+// FactVersion tells in which version a resource is asked for its facts: 0 for the newest released one, if that has it, else the newest
+// of those stored since. [model.ErrNotFound]: none of them has it.
+func (s *Store) FactVersion(ctx context.Context, env model.EnvironmentID, resource model.ResourceID) (int, error) {
+	v, err := s.read().FactVersion(ctx, env.UUID, string(resource))
+	if err != nil {
+		return 0, notFound(err, "resource %s in the newest released version of environment %s, or in a newer one", resource, env)
+	}
+	if v.Released {
+		return 0, nil
+	}
+	return int(v.Number), nil
+}
+
 // askForFacts queues a command for the facts that the model of a version, which is being released, waits for: once they are
 // there the model is compiled again.
 func (tx *Tx) askForFacts(ctx context.Context, env model.EnvironmentID, number int, now time.Time) error {

@@ -454,8 +454,8 @@ func TestAutoDeployOff(t *testing.T) {
 	if n, err := s.ReleasedVersion(t.Context(), env); err != nil || n != 0 {
 		t.Errorf("released %d, %v, want none", n, err)
 	}
-	if ids, err := s.SchedulableEnvironments(t.Context()); err != nil || len(ids) != 0 {
-		t.Errorf("schedulable %v, %v, want none", ids, err)
+	if ids, err := s.SchedulableEnvironments(t.Context()); err != nil || !cmp.Equal(ids, []model.EnvironmentID{env}) {
+		t.Errorf("before a release schedulable %v, %v, want the environment", ids, err)
 	}
 	if err := s.ReleaseVersion(t.Context(), env, 1, now); err != nil {
 		t.Fatal(err)

@@ -328,7 +328,10 @@ func (r *remote) environmentSettings() *cobra.Command {
 			return s.SetSetting(cmd.Context(), key, value)
 		},
 	}
-	set.Flags().StringVarP(&value, "value", "o", "", "its value") // the letter is the reference's; -o of the output has no use here
+	// The letter is the reference's. A flag of its own hides the --output of the other commands, whose letter it is: nothing is printed.
+	set.Flags().StringVarP(&value, "value", "o", "", "its value")
+	set.Flags().String("output", "table", "")
+	_ = set.Flags().MarkHidden("output")
 	get := &cobra.Command{
 		Use: "get", Short: "Print the value in force",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -354,6 +355,29 @@ func TestPushIsDeployed(t *testing.T) {
 }
 
 // slow is a model of commands that take a while, one after the other.
+// A dry run comes before the first release: nothing is scheduled for the environment yet, and its agents are not up.
+func TestDryRunBeforeTheFirstRelease(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	s.intendant("project", "create", "-n", "shop")
+	s.intendant("environment", "create", "-n", "prod", "-p", "shop")
+	s.intendant("environment", "setting", "set", "-e", "prod", "-k", "auto_deploy", "-o", "false")
+	work := filepath.Join(s.dir, "work")
+	for name, text := range map[string]string{"project.yml": "name: infra\n", "main.cf": s.files("hello", "a")} {
+		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.intendant("export", work, "-e", "prod")
+	out := s.intendant("dryrun", "start", "-e", "prod", "1")
+	if !strings.Contains(out, "a.txt") || strings.Contains(out, "agent_down") {
+		t.Errorf("the dry run says:\n%s", out)
+	}
+	if _, err := os.Stat(s.target("a.txt")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the dry run has changed something: %v", err)
+	}
+}
+
 func (s *system) slow(n int) string {
 	var b strings.Builder
 	b.WriteString("import exec\nhost = std::Host(name=\"here\", os=std::linux)\n")

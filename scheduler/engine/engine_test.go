@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -274,10 +276,10 @@ func TestPriorities(t *testing.T) {
 		return func(c *model.Command) { c.Resources = []model.ResourceID{rid(n)} }
 	}
 	b.command(model.CommandRepair, only("x/busy"))
-	b.step(engine.GlobalRepair{Since: b.now})                                // 6: all
-	b.step(engine.FactsRequested{Resources: []model.ResourceID{rid("x/e")}}) // 5
-	b.command(model.CommandRepair, only("x/c"))                              // 2
-	b.release([]model.Intent{in(t, "x/b", `{"v":2}`)})                       // 1
+	b.step(engine.GlobalRepair{Since: b.now})          // 6: all
+	b.command(model.CommandFacts, only("x/e"))         // 5
+	b.command(model.CommandRepair, only("x/c"))        // 2
+	b.release([]model.Intent{in(t, "x/b", `{"v":2}`)}) // 1
 	c := model.Command{Kind: model.CommandDryRun, Version: 2}
 	c.DryRun.UUID[0], c.ID.UUID[0] = 7, 7
 	b.step(engine.DryRunVersion{Command: c, Intents: []model.Intent{in(t, "x/d", `{"v":3}`)}}) // 3
@@ -296,6 +298,42 @@ func TestPriorities(t *testing.T) {
 	}
 	if got, want := b.dry[rid("x/d")].Status, model.DiffUnmodified; got != want {
 		t.Errorf("dry run found %q, want %q", got, want)
+	}
+}
+
+// Before anything is released, agents are asked for what a stored version has, and started for it.
+func TestBeforeTheFirstRelease(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, engine.Config{}, model.Snapshot{})
+	stored := []model.Intent{in(t, "x/a", `{"v":1}`), in(t, "x/unknown", `{}`), in(t, "x/after", `{}`, "x/unknown")}
+	stored[1].Undefined, stored[2].Blocked = true, true
+	dry := model.Command{Kind: model.CommandDryRun, Version: 4}
+	dry.DryRun.UUID[0], dry.ID.UUID[0] = 7, 7
+	b.step(engine.DryRunVersion{Command: dry, Intents: stored})
+	facts := model.Command{Kind: model.CommandFacts, Version: 4, Resources: []model.ResourceID{rid("x/a"), rid("x/unknown"), rid("x/after"), rid("x/gone")}}
+	facts.ID.UUID[0] = 8
+	b.step(engine.FactsRequested{Command: facts, Intents: stored})
+	if got := b.s.AgentsWaitedFor(); !slices.Equal(got, []model.AgentName{"x"}) {
+		t.Errorf("agents %v are waited for, want x", got)
+	}
+	b.up("x")
+	var got []string
+	for len(b.flight) > 0 {
+		task := b.flight[0]
+		got = append(got, fmt.Sprint(task.Kind, " ", task.Intent.Resource.Parts().Value, " ", task.Version, " ", string(task.Intent.Attributes)))
+		b.finish("x/"+task.Intent.Resource.Parts().Value, model.OutcomeDeployed, model.ChangeNone)
+	}
+	if diff := cmp.Diff([]string{`dryrun a 4 {"v":1}`, `getfact a 4 {"v":1}`}, got); diff != "" {
+		t.Errorf("tasks (-want +got):\n%s", diff)
+	}
+	want := map[model.ResourceID]model.DiffStatus{rid("x/a"): model.DiffUnmodified, rid("x/unknown"): model.DiffUndefined, rid("x/after"): model.DiffSkippedForUndefined}
+	for id, status := range want {
+		if b.dry[id].Status != status {
+			t.Errorf("the dry run found %q for %s, want %q", b.dry[id].Status, id, status)
+		}
+	}
+	if n := b.s.Stats().Resources; n != 0 {
+		t.Errorf("%d resources are managed, want none", n)
 	}
 }
 

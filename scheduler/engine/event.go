@@ -54,8 +54,12 @@ type DryRunVersion struct {
 	Intents []model.Intent
 }
 
-// FactsRequested asks for the facts of resources.
-type FactsRequested struct{ Resources []model.ResourceID }
+// FactsRequested brings a request for the facts of resources of a version that is not released, with their intents. Resources
+// that the version absorbed last has are asked as they are in that one.
+type FactsRequested struct {
+	Command model.Command
+	Intents []model.Intent
+}
 
 // GlobalDeploy asks, by a cron expression, for a deploy of everything dirty.
 type GlobalDeploy struct{}

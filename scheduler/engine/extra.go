@@ -2,25 +2,27 @@ package engine
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/intendant/intendant/model"
 )
 
 // extra is a task besides a resource's own runs: one resource of a dry run, or a refresh of facts. It needs no order.
 type extra struct {
-	used   bool
-	res    int32
-	dry    *dryRun
-	index  int
-	seq    uint64
-	queued bool
-	tries  int
+	used bool
+	res  int32
+	dry  *dryRun
+	// intent is what the handler is given, as a version has it; nil means the resource's own, of the version absorbed last.
+	intent  *model.Intent
+	version int
+	seq     uint64
+	queued  bool
+	tries   int
 }
 
 // dryRun is a dry run in progress.
 type dryRun struct {
 	command model.Command
-	intents []model.Intent
 	left    int
 }
 
@@ -32,7 +34,7 @@ func (s *State) dryRunVersion(e DryRunVersion) {
 	if _, known := s.dryRuns[e.Command.DryRun]; known {
 		return
 	}
-	d := &dryRun{command: e.Command, intents: e.Intents, left: len(e.Intents)}
+	d := &dryRun{command: e.Command, left: len(e.Intents)}
 	s.dryRuns[e.Command.DryRun] = d
 	s.commands[e.Command.ID] = struct{}{}
 	blocked := blockedIn(e.Intents)
@@ -56,7 +58,7 @@ func (s *State) dryRunVersion(e DryRunVersion) {
 		}
 		i := s.slot(in.Resource)
 		s.res[i].extras++
-		s.enqueueExtra(s.newExtra(extra{res: i, dry: d, index: k}), DryRun)
+		s.enqueueExtra(s.newExtra(extra{res: i, dry: d, intent: in, version: e.Command.Version}), DryRun)
 	}
 	if len(at) > 0 {
 		s.out.dry = append(s.out.dry, SaveDryRun{DryRun: e.Command.DryRun, Results: at})
@@ -96,14 +98,26 @@ func blockedIn(intents []model.Intent) []bool {
 	return blocked
 }
 
-// facts asks for the facts of resources.
-func (s *State) facts(ids []model.ResourceID) {
-	for _, id := range ids {
-		if i, ok := s.byID[id]; ok && s.res[i].managed && !s.res[i].impeded {
-			s.res[i].extras++
-			s.enqueueExtra(s.newExtra(extra{res: i}), FactRefresh)
+// facts carries out a request for the facts of resources. Those that are not managed are asked as the command's version has them.
+func (s *State) facts(c model.Command, intents []model.Intent) {
+	add := func(i int32, x extra) {
+		x.res = i
+		s.res[i].extras++
+		s.enqueueExtra(s.newExtra(x), FactRefresh)
+	}
+	for _, id := range c.Resources {
+		if i, ok := s.byID[id]; ok && s.res[i].managed {
+			if !s.res[i].impeded {
+				add(i, extra{})
+			}
+			continue
+		}
+		k := slices.IndexFunc(intents, func(in model.Intent) bool { return in.Resource == id })
+		if k >= 0 && !intents[k].Undefined && !intents[k].Blocked {
+			add(s.slot(id), extra{intent: &intents[k], version: c.Version})
 		}
 	}
+	s.out.done = append(s.out.done, c.ID)
 }
 
 func (s *State) newExtra(x extra) int32 {
@@ -157,21 +171,25 @@ func (s *State) startExtra(k int32, p Priority) {
 	x := &s.extras[k]
 	x.queued = false
 	r := &s.res[x.res]
-	if x.dry == nil && !r.managed {
-		s.endExtra(k)
-		return
+	intent, version := x.intent, x.version
+	if intent == nil {
+		if !r.managed {
+			s.endExtra(k)
+			return
+		}
+		intent, version = &r.intent, s.version
 	}
 	x.tries++
 	r.extraBusy = true
 	t := model.Task{
-		ID: s.newTaskID(), Environment: s.env, Agent: s.agents[r.agent].name, Kind: p.kind(), Intent: r.intent, Version: s.version,
+		ID: s.newTaskID(), Environment: s.env, Agent: s.agents[r.agent].name, Kind: p.kind(), Intent: *intent, Version: version,
 		Reason: "facts were asked for", Deadline: s.now.Add(max(s.cfg.TaskDeadline, timeoutMargin(r.timeout))), Trace: s.trace,
 	}
 	kind := model.ActionGetFact
 	if x.dry != nil {
 		c := x.dry.command
 		kind = model.ActionDryRun
-		t.Intent, t.Version, t.DryRun, t.Trace = x.dry.intents[x.index], c.Version, c.DryRun, c.Trace
+		t.DryRun, t.Trace = c.DryRun, c.Trace
 		t.Reason = reasonOf(c, "a user requested a dry run")
 	}
 	ti := s.newTask(task{

@@ -245,8 +245,7 @@ func (s *State) command(c model.Command) {
 		// The shell reads again what this is about, and tells by events of their own.
 		s.out.done = append(s.out.done, c.ID)
 	case model.CommandFacts:
-		s.facts(c.Resources)
-		s.out.done = append(s.out.done, c.ID)
+		s.facts(c, nil)
 	case model.CommandDryRun:
 		// It comes as a DryRunVersion, with the version's intents.
 	}

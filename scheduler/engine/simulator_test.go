@@ -147,11 +147,14 @@ func (m *sim) start() {
 }
 
 func (m *sim) deliver(c model.Command) {
-	if c.Kind == model.CommandDryRun {
+	switch {
+	case c.Kind == model.CommandDryRun:
 		m.step(engine.DryRunVersion{Command: c, Intents: m.versions[c.Version]})
-		return
+	case c.Kind == model.CommandFacts && c.Version != 0:
+		m.step(engine.FactsRequested{Command: c, Intents: m.versions[c.Version]})
+	default:
+		m.step(engine.CommandReceived{Command: c})
 	}
-	m.step(engine.CommandReceived{Command: c})
 }
 
 // step feeds one event and plays the shell: everything that is to be stored is, in order.
@@ -512,7 +515,7 @@ func (m *sim) chaos() {
 		m.now = m.now.Add(time.Duration(m.choose(600)) * time.Second)
 		m.step(engine.GlobalRepair{Since: m.now})
 	case 22:
-		switch m.choose(4) {
+		switch m.choose(3) {
 		case 0:
 			m.halted = !m.halted
 			if m.halted {
@@ -529,8 +532,6 @@ func (m *sim) chaos() {
 			m.step(engine.SettingsChanged{Settings: m.settings})
 		case 2:
 			m.step(engine.GlobalDeploy{})
-		case 3:
-			m.step(engine.FactsRequested{Resources: []model.ResourceID{simName(m.choose(simResources))}})
 		}
 	case 23:
 		if m.choose(3) == 0 {
@@ -577,7 +578,7 @@ func (m *sim) ask(a model.AgentName) {
 	c.ID.UUID[0], c.ID.UUID[1] = byte(len(m.log)), byte(len(m.log)>>8)
 	c.ID.UUID[2] = byte(m.seed)
 	c.DryRun.UUID = c.ID.UUID
-	c.Kind = []model.CommandKind{model.CommandDeploy, model.CommandRepair, model.CommandRepair, model.CommandDryRun}[m.choose(4)]
+	c.Kind = []model.CommandKind{model.CommandDeploy, model.CommandRepair, model.CommandRepair, model.CommandDryRun, model.CommandFacts}[m.choose(5)]
 	switch {
 	case c.Kind == model.CommandDryRun:
 		c.Version = m.choose(len(m.versions))
@@ -586,6 +587,9 @@ func (m *sim) ask(a model.AgentName) {
 			left[x.Resource] = true
 		}
 		m.dryLeft[c.DryRun] = left
+	case c.Kind == model.CommandFacts:
+		c.Version = m.choose(len(m.versions))
+		c.Resources = []model.ResourceID{simName(m.choose(simResources)), simName(m.choose(simResources))}
 	case m.choose(3) == 0:
 		c.Agents = []model.AgentName{a}
 	case m.choose(3) == 0: //nolint:gocritic // another choice

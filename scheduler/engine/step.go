@@ -31,7 +31,7 @@ func (s *State) Step(now time.Time, e Event) []Effect {
 	case DryRunVersion:
 		s.dryRunVersion(e)
 	case FactsRequested:
-		s.facts(e.Resources)
+		s.facts(e.Command, e.Intents)
 	case GlobalDeploy:
 		s.requestDirty(ask{prio: IntervalDeploy, kind: model.TaskDeploy, reason: "a global deploy was triggered by cron"})
 	case GlobalRepair:

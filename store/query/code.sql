@@ -42,6 +42,14 @@ WHERE i.environment = @environment AND i.from_version <= @version::integer AND i
     SELECT u.resource_id FROM unknown u WHERE u.environment = @environment AND u.version = @version::integer AND u.resource_id <> '' AND NOT u.resolved)
 ORDER BY i.resource_id LIMIT @most::integer;
 
+-- The newest released version if that has a resource, else the newest of those stored since.
+-- name: FactVersion :one
+SELECT v.number, (v.released_at IS NOT NULL)::boolean AS released
+FROM version v JOIN resource_interval i ON i.environment = v.environment AND i.from_version <= v.number AND i.until_version > v.number
+WHERE v.environment = @environment AND i.resource_id = @resource_id
+  AND v.number >= coalesce((SELECT max(r.number) FROM version r WHERE r.environment = @environment AND r.released_at IS NOT NULL), 0)
+ORDER BY released DESC, v.number DESC LIMIT 1;
+
 -- Resources of a version whose facts the model waits for.
 -- name: AwaitedResources :many
 SELECT DISTINCT u.resource_id FROM unknown u

@@ -23,7 +23,7 @@ SELECT coalesce((SELECT processed FROM lease WHERE environment = @environment), 
 
 -- name: SchedulableEnvironments :many
 SELECT e.id FROM environment e
-WHERE NOT e.halted AND EXISTS (SELECT 1 FROM version v WHERE v.environment = e.id AND v.released_at IS NOT NULL)
+WHERE NOT e.halted AND EXISTS (SELECT 1 FROM version v WHERE v.environment = e.id)
 ORDER BY e.id;
 
 -- name: ListStates :many

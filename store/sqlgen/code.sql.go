@@ -74,6 +74,27 @@ func (q *Queries) DropUnusedCodePlans(ctx context.Context, environment uuid.UUID
 	return err
 }
 
+const factVersion = `-- name: FactVersion :one
+SELECT v.number, (v.released_at IS NOT NULL)::boolean AS released
+FROM version v JOIN resource_interval i ON i.environment = v.environment AND i.from_version <= v.number AND i.until_version > v.number
+WHERE v.environment = $1 AND i.resource_id = $2
+  AND v.number >= coalesce((SELECT max(r.number) FROM version r WHERE r.environment = $1 AND r.released_at IS NOT NULL), 0)
+ORDER BY released DESC, v.number DESC LIMIT 1
+`
+
+type FactVersionRow struct {
+	Number   int32
+	Released bool
+}
+
+// The newest released version if that has a resource, else the newest of those stored since.
+func (q *Queries) FactVersion(ctx context.Context, environment uuid.UUID, resourceID string) (FactVersionRow, error) {
+	row := q.db.QueryRow(ctx, factVersion, environment, resourceID)
+	var i FactVersionRow
+	err := row.Scan(&i.Number, &i.Released)
+	return i, err
+}
+
 const factsToRenew = `-- name: FactsToRenew :many
 SELECT DISTINCT i.resource_id FROM resource_interval i
 WHERE i.environment = $1 AND i.from_version <= $2::integer AND i.until_version > $2::integer

@@ -870,7 +870,7 @@ func (q *Queries) SaveStates(ctx context.Context, arg SaveStatesParams) error {
 
 const schedulableEnvironments = `-- name: SchedulableEnvironments :many
 SELECT e.id FROM environment e
-WHERE NOT e.halted AND EXISTS (SELECT 1 FROM version v WHERE v.environment = e.id AND v.released_at IS NOT NULL)
+WHERE NOT e.halted AND EXISTS (SELECT 1 FROM version v WHERE v.environment = e.id)
 ORDER BY e.id
 `
 
