@@ -331,11 +331,11 @@ func (p *Process) greet() error {
 	_ = p.out.SetReadDeadline(time.Now().Add(p.cfg.StartTimeout))
 	r := bufio.NewReaderSize(p.out, 1<<16)
 	greeting, _ := json.Marshal(map[string]any{"protocol": protocolVersion, "max_frame": p.cfg.MaxFrame}) //nolint:errchkjson // two numbers
-	if err := p.write(frame{Event: "hello", Args: greeting}); err != nil {
-		close(p.done)
-		return p.ended(err)
+	unheard := p.write(frame{Event: "hello", Args: greeting})
+	f, err := p.read(r) // who does not listen may have said something
+	if unheard != nil && errors.Is(err, io.EOF) {
+		err = unheard
 	}
-	f, err := p.read(r)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		close(p.done)

@@ -219,7 +219,7 @@ def forgot(ctx: Context) -> "any":
 `
 	for _, c := range []struct{ main, code, text string }{
 		{"m::explicit()", "ExplicitPluginException", "PluginException in plugin m::explicit\nthis is wrong"},
-		{"m::other(0)", "ExternalException", "Exception in plugin m::other\ncaused by: ZeroDivisionError: integer division or modulo by zero"},
+		{"m::other(0)", "ExternalException", "Exception in plugin m::other\ncaused by: ZeroDivisionError: "},
 		{"m::compiler()", "WrappingRuntimeException", "Exception in plugin m::compiler\ncaused by: the model is wrong"},
 		{"m::optional(m::E(name=\"x\"))", "WrappingRuntimeException", "Optional variable accessed that has no value (attribute `m::E.other` of `m::E (instantiated at main.cf:2"},
 		{"m::wrong_return()", "PluginTypeException", "Return value text of plugin m::wrong_return has incompatible type. Expected type: int"},

@@ -22,12 +22,34 @@ func TestPythons(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := start(t, func(c *executor.Config) { c.Python = strings.TrimSpace(string(out)) })
-			b.code = codeOf(t, b.Server, nil, source("m", handlerOf("m", `
+			b.code = codeOf(t, b.Server, nil, source("m", `
+import concurrent.futures, multiprocessing
+
+def double(n):
+    return 2 * n
+`+handlerOf("m", `
     @cache
     def version(self):
         return "%d.%d" % sys.version_info[:2]
 
+    def late(self, of):
+        return of
+
+    if sys.version_info >= (3, 14):  # annotations are evaluated when they are asked for
+        @cache
+        def late(self, of: NotDefined) -> AlsoNotDefined:
+            return of
+
     def read_resource(self, ctx, resource):
+        # Children find this module, whose code is no file on any path.
+        with multiprocessing.Pool(2) as pool:
+            assert pool.map(double, [1, 2]) == [2, 4]
+        with concurrent.futures.ProcessPoolExecutor(1) as pool:
+            assert pool.submit(double, 3).result() == 6
+        child = multiprocessing.Process(target=double, args=(4,))
+        child.start()
+        child.join()
+        assert child.exitcode == 0 and self.late(5) == 5
         ctx.set_fact("python", self.version())
         if resource.value == "fail":
             raise ValueError("as it should")

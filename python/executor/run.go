@@ -179,6 +179,9 @@ func (e *execution) Execute(c *sdk.Context, r *sdk.Resource) error {
 			"task": task.ID, "kind": task.Kind, "resource": r.ID, "version": r.Version, "attributes": r.Raw(),
 			"requirements": orEmpty(task.Intent.Requires), "requires": orNone(task.Requires), "reload": task.Reload, "reason": task.Reason, "own": own,
 		}, &out)
+		if err == nil {
+			w.awaitOutput()
+		}
 		if err == nil && out.Exhausted {
 			w.discard() // what it holds may be what the next one lacks
 			out.Code, out.Message = CodeMemory, "The handler could not get the memory that it asked for"

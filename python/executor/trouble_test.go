@@ -42,7 +42,9 @@ const faulty = `
         if what == "print":
             print("printed by print")
             os.write(1, b"written to descriptor 1\n")
-            os.system("echo printed by a child")
+            os.system("echo printed by a child; printf 'and an error' >&2")
+        if what == "streams closed":
+            os.close(1); os.close(2)
         if what == "flood":
             for i in range(20000):
                 ctx.info("line %(i)d " + "x" * 200, i=i)
@@ -100,7 +102,8 @@ func TestTroubleHurtsItsResourceAlone(t *testing.T) {
 		{"exit", model.OutcomeFailed, executor.CodeDied, []string{"ended while it ran", "exit status 3"}, 0},
 		{"segfault", model.OutcomeFailed, executor.CodeDied, []string{"ended while it ran", "segmentation fault", "about to fail"}, 0},
 		{"SystemExit", model.OutcomeFailed, sdk.CodeHandlerError, []string{"SystemExit"}, 0},
-		{"print", model.OutcomeDeployed, "", []string{"printed by print", "written to descriptor 1", "printed by a child"}, 0},
+		{"print", model.OutcomeDeployed, "", []string{"printed by print", "written to descriptor 1", "printed by a child", "stderr: and an error"}, 0},
+		{"streams closed", model.OutcomeDeployed, "", nil, 0},
 		{"flood", model.OutcomeDeployed, "", []string{"line 1 ", "left out"}, 0},
 		{"unserializable", model.OutcomeDeployed, "", []string{"an object: <object object"}, 0},
 		{"cycle", model.OutcomeDeployed, "", nil, 0},

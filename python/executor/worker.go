@@ -45,6 +45,8 @@ type worker struct {
 	hold    func()
 	task    model.TaskID
 	context *sdk.Context
+	// ended gets a value for each of the two streams of the process on which the task's output has ended.
+	ended chan struct{}
 }
 
 // UnavailableError says that the code for a resource can not be had.
@@ -227,7 +229,7 @@ func (w *worker) discard() {
 func (w *worker) begin(c *sdk.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.task, w.context = c.Task().ID, c
+	w.task, w.context, w.ended = c.Task().ID, c, make(chan struct{}, 2)
 }
 
 func (w *worker) finish() {
@@ -235,6 +237,28 @@ func (w *worker) finish() {
 	defer w.mu.Unlock()
 	w.task, w.context = model.TaskID{}, nil
 }
+
+// outputTimeout is how long an operation's output is waited for after its answer: a handler may have closed its streams.
+const outputTimeout = 250 * time.Millisecond
+
+// awaitOutput returns when all that the handler of the task printed was taken.
+func (w *worker) awaitOutput() {
+	w.mu.Lock()
+	ended := w.ended
+	w.mu.Unlock()
+	t := time.NewTimer(outputTimeout)
+	defer t.Stop()
+	for range cap(ended) {
+		select {
+		case <-ended:
+		case <-t.C:
+			return
+		}
+	}
+}
+
+// endMark precedes, in a line of output, the id of the task whose output ends there.
+const endMark = "\x00end "
 
 // current returns the context of the task that runs, if it is this one; the zero id is any.
 func (w *worker) current(task model.TaskID) *sdk.Context {
@@ -248,11 +272,30 @@ func (w *worker) current(task model.TaskID) *sdk.Context {
 
 // printed takes what handlers print: it belongs to the task that runs.
 func (w *worker) printed(stream, line string) {
+	line, id, ends := strings.Cut(line, endMark)
+	if ends {
+		defer w.outputEnded(id)
+		if line == "" {
+			return
+		}
+	}
 	if c := w.current(model.TaskID{}); c != nil {
 		c.Log(model.LevelDebug, stream+": "+line, nil)
 		return
 	}
 	w.log.Debug("an executor printed", "stream", stream, "line", line)
+}
+
+func (w *worker) outputEnded(task string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.context == nil || w.task.String() != task {
+		return
+	}
+	select {
+	case w.ended <- struct{}{}:
+	default: // a handler printed a mark of its own
+	}
 }
 
 // event takes what the process says without being asked.

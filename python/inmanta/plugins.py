@@ -14,7 +14,7 @@ import typing
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any, Callable, ClassVar, Literal, Optional, TypeVar, Union
 
-from inmanta import references
+from inmanta import references, util
 from inmanta.ast import (
     InvalidTypeAnnotation,
     LocatableString,
@@ -465,13 +465,13 @@ class Plugin(metaclass=PluginMeta):
 
     def _load(self) -> None:
         function = self.__function__
-        hints = dict(getattr(function, "__annotations__", {}))
+        hints = util._annotations_of(function)
         # With postponed evaluation every annotation is a string of Python. One that names nothing in Python is a type of the
         # language, as it would be without.
         if _postponed(function):
             hints = {name: _evaluate(hint, function) for name, hint in hints.items()}
         self.return_hint = hints.get("return", "any")
-        for position, p in enumerate(inspect.signature(function).parameters.values()):
+        for position, p in enumerate(util._parameters_of(function)):
             hint = hints.get(p.name, inspect.Parameter.empty)
             if hint is Context or (isinstance(hint, str) and hint in ("Context", "plugins.Context")):
                 self._context_name = p.name

@@ -26,6 +26,14 @@ def main():  # type: ignore[no-untyped-def]
     # What authors print shows up line by line, and can always be written.
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
+    if sys.version_info >= (3, 14):
+        # Have multiprocessing fork unless somebody chooses otherwise, as it did before. Its other ways start a new interpreter,
+        # which would not find the modules that this process is given.
+        import contextlib
+
+        context = importlib.import_module("multiprocessing.context")
+        with contextlib.suppress(AttributeError, KeyError):
+            context._default_context._default_context = context._concrete_contexts["fork"]
     name = sys.argv[1]
     sys.argv[:] = ["intendant"]
     importlib.import_module(name).main()

@@ -27,7 +27,7 @@ import urllib.parse
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
-from inmanta import ast, plugins, references, resources
+from inmanta import ast, plugins, references, resources, util
 from inmanta.ast import attribute, entity
 from inmanta.ast import type as asttype
 from inmanta.execute import proxy, runtime
@@ -580,7 +580,7 @@ def _hints(cls: type) -> dict[str, Any]:
     try:
         return typing.get_type_hints(cls)
     except Exception:
-        return dict(getattr(cls, "__annotations__", {}))
+        return {name: hint for base in reversed(cls.__mro__) for name, hint in util._annotations_of(base).items()}
 
 
 def _plain_hint(hint: Any) -> Any:

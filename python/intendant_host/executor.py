@@ -252,9 +252,15 @@ class Executor:
         finally:
             with self._lock:
                 self._task = None
-            with contextlib.suppress(OSError, ValueError):
-                sys.stdout.flush()
-                sys.stderr.flush()
+            self._end_output(args["task"])
+
+    def _end_output(self, task: str) -> None:
+        """Mark in both streams where the output of an operation ends: the other side reads them apart from the answer."""
+        for fd, stream in ((1, sys.stdout), (2, sys.stderr)):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+            with contextlib.suppress(OSError):
+                os.write(fd, f"\0end {task}\n".encode())
 
     def interrupt(self, args: Dict[str, Any]) -> bool:
         """Raise TaskInterrupted in the operation, if it is the present one."""

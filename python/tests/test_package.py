@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Optional, Union
 from unittest import mock
 
-from inmanta import ast, plugins, references, resources
+from inmanta import ast, plugins, references, resources, util
 from inmanta.ast import type as asttype
 from inmanta.config import Config, Option, is_bool, is_list, is_map
 from inmanta.execute import proxy
@@ -35,6 +35,44 @@ class Ref(references.Reference[str]):
 class Logger:
     def debug(self, msg: str, **kwargs: object) -> None:
         """Takes no notice."""
+
+
+LATE = "" if sys.version_info >= (3, 14) else "from __future__ import annotations\n"
+"""What makes annotations be evaluated late: nothing since Python 3.14, see PEP 649."""
+
+
+class Late(unittest.TestCase):
+    def test_annotations(self) -> None:
+        space: dict[str, Any] = {"__name__": "inmanta_plugins.late"}
+        exec(
+            LATE
+            + """
+from inmanta.agent.handler import cache
+from inmanta.data.model import BaseModel
+
+class Base:
+    a: int
+    b: NotDefined
+
+class Derived(Base):
+    c: "Derived"
+
+def function(x: int, y: NotDefined, *rest: Derived) -> AlsoNotDefined:
+    pass
+
+class Handler:
+    @cache
+    def method(self, one: NotDefined, two=2):
+        pass
+""",
+            space,
+        )
+        plain = {name: getattr(hint, "__name__", hint) for name, hint in util._annotations_of(space["function"]).items()}
+        self.assertEqual(plain, {"x": "int", "y": "NotDefined", "rest": "Derived", "return": "AlsoNotDefined"})
+        self.assertEqual(set(util._annotations_of(space["Base"])), {"a", "b"})
+        self.assertEqual(set(util._annotations_of(space["Derived"])), {"c"})
+        self.assertEqual([p.name for p in util._parameters_of(space["function"])], ["x", "y", "rest"])
+        self.assertEqual(util._annotations_of(len), {})
 
 
 class References(unittest.TestCase):

@@ -135,18 +135,28 @@ func (b *builder) make(ctx context.Context) (status, error) {
 	if err := b.create(ctx); err != nil {
 		return st, err
 	}
+	var err error
+	if st.Sites, err = b.sites(ctx); err != nil {
+		return st, err
+	}
+	brought, err := b.packages(st.Sites) // the tools of an environment with a pip of its own
+	if err != nil {
+		return st, err
+	}
 	if len(b.spec.Requirements) > 0 {
 		if err := install(ctx); err != nil {
 			return st, err
 		}
 	}
-	var err error
-	if st.Sites, err = b.sites(ctx); err != nil {
-		return st, err
-	}
 	if st.Packages, err = b.packages(st.Sites); err != nil {
 		return st, err
 	}
+	st.Packages = slices.DeleteFunc(st.Packages, func(p Package) bool {
+		return slices.Contains(brought, p) && !slices.ContainsFunc(b.spec.Requirements, func(r string) bool {
+			m := requirementForm().FindStringSubmatch(strings.TrimSpace(r))
+			return m != nil && Normalise(m[1]) == p.Name
+		})
+	})
 	return st, nil
 }
 

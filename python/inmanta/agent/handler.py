@@ -10,7 +10,6 @@ import asyncio
 import base64
 import functools
 import hashlib
-import inspect
 import json
 import logging
 import traceback
@@ -83,7 +82,7 @@ def cache(
     after_access, after_creation = eviction(for_version, timeout, evict_after_last_access, evict_after_creation)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        names = [name for name in inspect.signature(function).parameters][1:]
+        names = [p.name for p in util._parameters_of(function)][1:]
 
         @functools.wraps(function)
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -10,6 +10,8 @@ import json
 import typing
 from typing import Any, Dict, List, Mapping, Optional
 
+from inmanta import util
+
 ResourceIdStr = str
 ResourceVersionIdStr = str
 
@@ -53,7 +55,7 @@ else:
             def _fields(cls) -> Dict[str, Any]:
                 fields: Dict[str, Any] = {}
                 for base in reversed(cls.__mro__):
-                    for name in base.__dict__.get("__annotations__", {}):
+                    for name in util._annotations_of(base):
                         if not name.startswith("_") and name != "model_config":
                             fields[name] = base.__dict__.get(name, _MISSING)
                 return fields

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import ssl
 import urllib.error
@@ -232,7 +233,7 @@ class SyncClient(_Base):
             raise AttributeError(f"the API has no method {name} that modules may call")
 
         def method(*args: object, **kwargs: Any) -> Result:
-            if asyncio.iscoroutinefunction(getattr(self._client, name, None)) and self._loop is not None:
+            if inspect.iscoroutinefunction(getattr(self._client, name, None)) and self._loop is not None:
                 awaitable = getattr(self._client, name)(*args, **kwargs)
                 result: Result = asyncio.run_coroutine_threadsafe(util.coroutine_of(awaitable), self._loop).result(self._timeout)
                 return result

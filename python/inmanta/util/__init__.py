@@ -7,8 +7,10 @@ import dataclasses
 import datetime
 import enum
 import hashlib
+import inspect
 import os
 import re
+import sys
 import threading
 import uuid
 from collections import abc
@@ -20,6 +22,29 @@ from inmanta import const
 T = TypeVar("T")
 
 _CHUNK = 1 << 16
+
+
+def _annotations_of(o: Any) -> dict[str, Any]:
+    """Return the annotations of a class, without those of its bases, or of a function.
+
+    Since Python 3.14 they are evaluated when they are asked for (PEP 649). A name that is not defined then stays a text, as it
+    would be with ``from __future__ import annotations``.
+    """
+    if sys.version_info >= (3, 14):
+        import annotationlib
+
+        found = annotationlib.get_annotations(o, format=annotationlib.Format.FORWARDREF)
+        return {n: a.__forward_arg__ if isinstance(a, annotationlib.ForwardRef) else a for n, a in found.items()}
+    return dict(o.__dict__.get("__annotations__", {}) if isinstance(o, type) else getattr(o, "__annotations__", {}))
+
+
+def _parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a function; their annotations may name what is not defined."""
+    if sys.version_info >= (3, 14):
+        import annotationlib
+
+        return list(inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF).parameters.values())
+    return list(inspect.signature(function).parameters.values())
 
 
 def hash_file(content: bytes) -> str:
