@@ -331,7 +331,7 @@ const (
 // standardNames gathers the names of the module std that the models of a project and of installed modules mention: which
 // extent of that module the project needs depends on them. The result is a text with each of them once.
 func standardNames(project fs.FS, sites []module.Site, fetched []module.Place) []byte {
-	seen := map[string]bool{}
+	seen := names{}
 	namesIn(project, ".", seen)
 	for _, s := range sites {
 		namesIn(s.FS, "inmanta_plugins", seen)
@@ -340,17 +340,18 @@ func standardNames(project fs.FS, sites []module.Site, fetched []module.Place) [
 	for _, p := range fetched {
 		namesIn(p.FS, "model", seen)
 	}
-	names := make([]string, 0, len(seen))
+	found := make([]string, 0, len(seen))
 	for name := range seen {
-		names = append(names, "std::"+name)
+		found = append(found, "std::"+name)
 	}
-	slices.Sort(names)
-	return []byte(strings.Join(names, " "))
+	slices.Sort(found)
+	return []byte(strings.Join(found, " "))
 }
 
 // namesIn gathers names from the models in a tree.
-func namesIn(fsys fs.FS, root string, seen map[string]bool) {
+func namesIn(fsys fs.FS, root string, seen names) {
 	n := 0
+	buffer := make([]byte, 0, readAtOnce)
 	_ = fs.WalkDir(fsys, root, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -365,8 +366,9 @@ func namesIn(fsys fs.FS, root string, seen map[string]bool) {
 		case d.Type().IsRegular() && path.Ext(name) == ".cf":
 			n++
 			if info, err := d.Info(); err == nil && info.Size() <= maxModelLen {
-				if text, err := fs.ReadFile(fsys, name); err == nil {
-					collectNames(text, seen)
+				if f, err := fsys.Open(name); err == nil {
+					seen.read(f, buffer)
+					_ = f.Close()
 				}
 			}
 		}
@@ -374,23 +376,52 @@ func namesIn(fsys fs.FS, root string, seen map[string]bool) {
 	})
 }
 
-// collectNames adds the identifiers behind std:: in a text.
-func collectNames(text []byte, seen map[string]bool) {
+// names are identifiers behind std:: in the texts of models.
+type names map[string]bool
+
+// How many bytes of a text are looked at together, and how long a name may be that goes from one such piece into the next.
+const (
+	readAtOnce = 1 << 14
+	maxCutName = 1 << 10
+)
+
+// read adds the names in a text, by way of an empty buffer.
+func (n names) read(r io.Reader, buffer []byte) {
+	for {
+		got, err := r.Read(buffer[len(buffer):cap(buffer)])
+		buffer = buffer[:len(buffer)+got]
+		if err == nil && len(buffer) < cap(buffer) {
+			continue
+		}
+		rest := n.collect(buffer, err != nil)
+		if err != nil {
+			return
+		}
+		buffer = append(buffer[:0], rest[max(0, len(rest)-maxCutName):]...)
+	}
+}
+
+// collect adds the names in a piece of a text. Unless it is the last one, a name that may go on behind it is not counted: the rest
+// of the text from there on is returned.
+func (n names) collect(text []byte, last bool) []byte {
 	prefix := []byte("std::")
 	for {
 		i := bytes.Index(text, prefix)
 		if i < 0 {
-			return
+			return text[max(0, len(text)-len(prefix)+1):]
 		}
-		text = text[i+len(prefix):]
-		end := 0
+		end := i + len(prefix)
 		for end < len(text) && (text[end] == '_' || text[end] == '-' || text[end] >= '0' && text[end] <= '9' ||
 			text[end]|0x20 >= 'a' && text[end]|0x20 <= 'z') {
 			end++
 		}
-		if !seen[string(text[:end])] {
-			seen[string(text[:end])] = true
+		if end == len(text) && !last {
+			return text[i:]
 		}
+		if name := text[i+len(prefix) : end]; !n[string(name)] {
+			n[string(name)] = true
+		}
+		text = text[end:]
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/value"
+	"github.com/intendant/intendant/slab"
 )
 
 // Instance is an entity instance.
@@ -109,8 +110,8 @@ func (sc *scope) inner(n int) *scope {
 }
 
 func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
-	i := &m.slabs.instances.take(1)[0]
-	i.typ, i.m, i.first, i.slots = e, m, at, m.slabs.variables.take(len(e.All))
+	i := m.slabs.instances.New()
+	i.typ, i.m, i.first, i.slots = e, m, at, m.slabs.variables.Take(len(e.All))
 	i.root.inst = i
 	m.serial++
 	i.serial = m.serial
@@ -163,31 +164,8 @@ func (i *Instance) started(im *check.Implementation) bool {
 
 // slabs are stocks of what instances are made of. All of it lives until the end of the compile.
 type slabs struct {
-	instances slab[Instance]
-	variables slab[variable]
-	relations slab[relationState]
-	waiters   slab[waiters]
-}
-
-// slab is a stock of pieces, allocated many at a time: the more the longer the compile goes on.
-type slab[T any] struct {
-	free []T
-	size int
-}
-
-// The least and the most pieces that are allocated at once.
-const (
-	minSlab = 32
-	maxSlab = 1024
-)
-
-// take cuts n pieces off the stock.
-func (s *slab[T]) take(n int) []T {
-	if len(s.free) < n {
-		s.size = min(max(2*s.size, minSlab), maxSlab)
-		s.free = make([]T, max(n, s.size))
-	}
-	out := s.free[:n:n]
-	s.free = s.free[n:]
-	return out
+	instances slab.Of[Instance]
+	variables slab.Of[variable]
+	relations slab.Of[relationState]
+	waiters   slab.Of[waiters]
 }

@@ -1,6 +1,9 @@
 package eval
 
-import "github.com/intendant/intendant/lang/check"
+import (
+	"github.com/intendant/intendant/lang/check"
+	"github.com/intendant/intendant/slab"
+)
 
 // fifo is a first-in first-out queue. It grows by whole blocks, so that what is in it is never moved. What has been taken out stays
 // in its block until that is used again: clearing each place took longer than all else that the queue does.
@@ -28,7 +31,7 @@ func (q *fifo[T]) place() *T {
 		if b != nil {
 			q.spare = nil
 		} else {
-			b = new(block[T])
+			b = &slab.Make[block[T]](1)[0]
 		}
 		if q.last == nil {
 			q.first, q.head = b, 0

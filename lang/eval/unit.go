@@ -6,6 +6,7 @@ import (
 
 	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/value"
+	"github.com/intendant/intendant/slab"
 )
 
 type op uint8
@@ -83,7 +84,7 @@ func (m *machine) unit(o op, size int, sc *scope) *unit {
 	u := m.free
 	if u == nil {
 		if len(m.slab) == 0 {
-			m.slab = make([]unit, unitSlab)
+			m.slab = slab.Make[unit](min(unitBlock<<min(len(m.blocks), 16), maxUnitBlock))
 			m.blocks = append(m.blocks, m.slab)
 		}
 		u, m.slab = &m.slab[0], m.slab[1:]
@@ -103,8 +104,11 @@ func (m *machine) unit(o op, size int, sc *scope) *unit {
 	return u
 }
 
-// unitSlab is how many units are allocated at once.
-const unitSlab = 256
+// The least and the most units that are allocated at once.
+const (
+	unitBlock    = 64
+	maxUnitBlock = 4096
+)
 
 // start makes a unit wait for what its frame lists, and run when there is nothing to wait for.
 func (m *machine) start(u *unit) {

@@ -100,7 +100,7 @@ func (v *variable) relation() *relationState {
 // change is the state of a relation, to be changed.
 func (m *machine) change(v *variable) *relationState {
 	if v.rel == nil {
-		v.rel = &m.slabs.relations.take(1)[0]
+		v.rel = m.slabs.relations.New()
 	}
 	return v.rel
 }
@@ -260,7 +260,7 @@ func (m *machine) newWaiters(u *unit) *waiters {
 	if n := len(m.waiters); n > 0 {
 		w, m.waiters = m.waiters[n-1], m.waiters[:n-1]
 	} else {
-		w = &m.slabs.waiters.take(1)[0]
+		w = m.slabs.waiters.New()
 	}
 	w.first = u
 	return w

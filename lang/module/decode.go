@@ -1,6 +1,7 @@
 package module
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/intendant/intendant/diag"
+	"github.com/intendant/intendant/slab"
 )
 
 // decoder reads a YAML mapping key by key and keeps what is wrong with it. Numbers and booleans are fine where text is
@@ -205,12 +207,23 @@ func readLimited(fsys fs.FS, name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
+	var size int64 // as far as it is known
+	if info, err := f.Stat(); err == nil {
+		size = min(max(info.Size(), 0), limit)
 	}
-	if int64(len(src)) > limit {
-		return nil, fmt.Errorf("reading %s: %w: more than %d bytes", name, errTooLarge, limit)
+	src := slab.Make[byte](int(size) + bytes.MinRead)[:0]
+	for r := io.LimitReader(f, limit+1); ; {
+		n, err := r.Read(src[len(src):cap(src)])
+		src = src[:len(src)+n]
+		switch {
+		case int64(len(src)) > limit:
+			return nil, fmt.Errorf("reading %s: %w: more than %d bytes", name, errTooLarge, limit)
+		case err == io.EOF:
+			return src, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		case len(src) == cap(src):
+			src = slices.Grow(src, bytes.MinRead)
+		}
 	}
-	return src, nil
 }

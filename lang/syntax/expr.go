@@ -76,7 +76,7 @@ func (p *parser) tail(x Expr, prec int) Expr {
 			return x
 		}
 		p.link()
-		e := p.nodes.binary.new()
+		e := p.nodes.binary.New()
 		e.X, e.Op, e.OpPos = x, b.op, p.pos()
 		p.next()
 		right := b.prec + 1
@@ -264,7 +264,7 @@ func (p *parser) classExpr(q QName) Expr {
 }
 
 func (p *parser) construct(q QName) Expr {
-	e := p.nodes.construct.new()
+	e := p.nodes.construct.New()
 	e.Type, e.Lparen = q, p.pos()
 	p.next()
 	e.Args = p.keywords(nil, tRparen)
@@ -333,7 +333,7 @@ func take[T any](stack *[]T, base int) []T {
 }
 
 func (p *parser) call(q QName) Expr {
-	e := p.nodes.call.new()
+	e := p.nodes.call.New()
 	e.Func, e.Lparen = q, p.pos()
 	e.Args = p.arguments()
 	e.EndPos = p.prevEnd()
@@ -392,7 +392,7 @@ func (p *parser) list() Expr {
 		}
 	}
 	p.expect(tRbrack)
-	e := p.nodes.list.new()
+	e := p.nodes.list.New()
 	e.Pos, e.EndPos, e.Items = open, p.prevEnd(), take(&p.items, base)
 	return e
 }
@@ -417,7 +417,7 @@ func (p *parser) comprehension(open Pos, x Expr) Expr {
 }
 
 func (p *parser) dict() Expr {
-	e := p.nodes.dict.new()
+	e := p.nodes.dict.New()
 	e.Pos = p.pos()
 	p.next()
 	base := len(p.entries)

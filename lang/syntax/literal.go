@@ -118,7 +118,7 @@ func (p *parser) stringExpr() Expr {
 		}
 		e = l
 	} else {
-		i := p.nodes.interp.new()
+		i := p.nodes.interp.New()
 		i.Pos, i.EndPos, i.Multi, i.Text, i.Holes = Pos(t.start+1), Pos(t.end+1), t.kind == tMLS, text, p.holes(t, text)
 		e = i
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/intendant/intendant/diag"
 )
@@ -84,7 +85,7 @@ func newParser(name string, src []byte) *parser {
 	}
 	p.file.Src = newlines(src)
 	p.file.lines = lineStarts(p.file.Src)
-	text := string(p.file.Src)
+	text := unsafe.String(unsafe.SliceData(p.file.Src), len(p.file.Src)) //nolint:gosec // nothing writes to it any more
 	if i := invalidUTF8(text); i >= 0 {
 		p.report("ParserException", Span{Pos(i + 1), Pos(i + 2)}, "Syntax error: the file is not valid UTF-8").
 			Hint = "save the file in the encoding UTF-8"

@@ -135,7 +135,7 @@ func (p *parser) entity() Stmt {
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func (p *parser) attribute() *Attribute {
-	a := p.nodes.attribute.new()
+	a := p.nodes.attribute.New()
 	isDict := p.tok.kind == tDict
 	switch p.tok.kind {
 	case tDict:
@@ -194,7 +194,7 @@ func (p *parser) attributeDefault(a *Attribute, isDict bool) {
 		a.Undef = true
 		p.next()
 	case p.tok.kind == tLbrack:
-		l := p.nodes.list.new()
+		l := p.nodes.list.New()
 		l.Pos = p.pos()
 		p.next()
 		for p.tok.kind != tRbrack {
@@ -409,7 +409,7 @@ func (p *parser) stmt(top bool) Stmt {
 }
 
 func (p *parser) assign(ref Ref) Stmt {
-	s := p.nodes.assign.new()
+	s := p.nodes.assign.New()
 	s.Target, s.Op, s.Append = ref, p.pos(), p.tok.kind == tPlusEq
 	p.next()
 	s.Value = p.expr()
