@@ -592,6 +592,25 @@ x = a.other is defined ? a.other.x : 0
 `,
 		Mend: "Use what the message names in its place.",
 	}, {
+		Code: "PluginModuleLoadException",
+		Meaning: "The Python code of a module can not be imported: it has a syntax error, needs a package that is not installed or a later Python, " +
+			"or running Python is switched off.",
+		Example: `import m
+-- libs/m/module.yml --
+name: m
+version: 1.0.0
+license: none
+-- libs/m/model/_init.cf --
+x = 1
+-- libs/m/plugins/__init__.py --
+import no_such_package
+`,
+		Fixed: `-- libs/m/plugins/__init__.py --
+import json
+`,
+		Mend: "Read the last line of the traceback. Packages that a module requires are listed in its `requirements.txt`, `setup.cfg` or " +
+			"`pyproject.toml` and installed by `intendant module install`; another interpreter is chosen with `--python`.",
+	}, {
 		Code:    "PluginTypeException",
 		Meaning: "An argument of a plugin, or what it returns, is not of the type in the plugin's signature.",
 		Example: `x = std::replace(1, "a", "b")

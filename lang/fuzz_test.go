@@ -49,7 +49,7 @@ func FuzzQuery(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	exts := extension{lang.Extension{Plugins: []*value.Plugin{plugin("m::none", func(value.Context, []value.Value) (value.Value, error) {
+	exts := extension{ext: lang.Extension{Plugins: []*value.Plugin{plugin("m::none", func(value.Context, []value.Value) (value.Value, error) {
 		return value.Int(1), nil
 	})}}}
 	p := project("main.cf", queryModel, "libs/m/module.yml", emptyModule, "libs/m/model/_init.cf", "")

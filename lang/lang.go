@@ -265,6 +265,11 @@ func (c *compilation) check() {
 			Range: p.Range,
 		})
 	}
+	for _, m := range c.loaded.Modules {
+		if m.Name == "std" && m.Layout == module.LayoutBuiltin {
+			in.Besides = map[string][]string{"std": std.ClassicNames()}
+		}
+	}
 	prog, faults, warnings := check.Check(in)
 	c.bound = prog
 	c.diags.Add(warnings...)

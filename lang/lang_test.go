@@ -194,10 +194,13 @@ std::print(std::environment())
 }
 
 // extension supplies plugins and resource types to a test.
-type extension struct{ ext lang.Extension }
+type extension struct {
+	ext    lang.Extension
+	faults diag.List
+}
 
 func (e extension) Load(context.Context, *module.Program) (lang.Extension, diag.List, error) {
-	return e.ext, nil, nil
+	return e.ext, e.faults, nil
 }
 
 func plugin(name string, call func(c value.Context, args []value.Value) (value.Value, error), params ...value.Param) *value.Plugin {
@@ -209,7 +212,7 @@ const emptyModule = "name: m\nversion: 1.0.0\nlicense: none\n"
 func TestPluginFaults(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	exts := extension{lang.Extension{Plugins: []*value.Plugin{
+	exts := extension{ext: lang.Extension{Plugins: []*value.Plugin{
 		plugin("m::foreseen", func(value.Context, []value.Value) (value.Value, error) {
 			return nil, &value.PluginError{Message: "no luck"}
 		}),
@@ -252,7 +255,7 @@ func TestPluginFaults(t *testing.T) {
 func TestPluginIsCalledAgain(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	exts := extension{lang.Extension{Plugins: []*value.Plugin{
+	exts := extension{ext: lang.Extension{Plugins: []*value.Plugin{
 		plugin("m::read", func(_ value.Context, args []value.Value) (value.Value, error) {
 			calls++
 			i, ok := args[0].(value.Instance)
@@ -291,7 +294,7 @@ func TestReferences(t *testing.T) {
 		return &value.Reference{Type: "std::Environment", Model: "string", Args: args}, nil
 	})
 	ref.Returns = "Reference[string]"
-	exts := extension{lang.Extension{
+	exts := extension{ext: lang.Extension{
 		Plugins:   []*value.Plugin{ref},
 		Resources: []lang.ResourceType{{Entity: "m::R", ID: "name", Agent: "agent", Fields: []string{"name", "text", "list"}}},
 	}}

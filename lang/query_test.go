@@ -25,7 +25,7 @@ none = m::none()
 
 func queried(t *testing.T) *lang.Result {
 	t.Helper()
-	exts := extension{lang.Extension{Plugins: []*value.Plugin{plugin("m::none", func(value.Context, []value.Value) (value.Value, error) {
+	exts := extension{ext: lang.Extension{Plugins: []*value.Plugin{plugin("m::none", func(value.Context, []value.Value) (value.Value, error) {
 		return value.Int(1), nil
 	})}}}
 	return mustCompile(t, project("main.cf", queryModel, "libs/m/module.yml", emptyModule, "libs/m/model/_init.cf", ""), lang.Options{Plugins: exts})

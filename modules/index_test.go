@@ -21,11 +21,9 @@ func wheel(t *testing.T, dir, name, version string, requires ...string) {
 		t.Fatal(err)
 	}
 	z := zip.NewWriter(f)
+	requires = append(requires, "inmanta-core")
 	info := "inmanta_module_" + name + "-" + version + ".dist-info/"
-	meta := "Metadata-Version: 2.1\nName: inmanta-module-" + name + "\nVersion: " + version + "\n"
-	for _, r := range requires {
-		meta += "Requires-Dist: " + r + "\n"
-	}
+	meta := "Metadata-Version: 2.1\nName: inmanta-module-" + name + "\nVersion: " + version + "\nRequires-Dist: " + strings.Join(requires, "\nRequires-Dist: ")
 	for _, part := range [][2]string{
 		{"inmanta_plugins/" + name + "/__init__.py", ""},
 		{"inmanta_plugins/" + name + "/model/_init.cf", ""},
@@ -54,7 +52,9 @@ func TestLockedPackagesGiveWay(t *testing.T) {
 	wheel(t, index, "low", "1.0")
 	wheel(t, index, "low", "1.1")
 	wheel(t, index, "top", "1.0", "inmanta-module-low<1.1")
-	m := newMachine(t, func(c *modules.Config, _ *gitsync.Config) { c.Index.FindLinks = []string{index} })
+	m := newMachine(t, func(c *modules.Config, _ *gitsync.Config) {
+		c.Index.FindLinks, c.Provided = []string{index}, map[string]string{"inmanta-core": "20.1.0"}
+	})
 	ask := func(lines string) modules.Request {
 		return project(t, "project.yml", "name: x\n", "main.cf", "", "requirements.txt", lines)
 	}

@@ -30,6 +30,8 @@ type Input struct {
 	Sources []Source
 	// Plugins are the functions that models may call. Those of namespaces that the project does not load are left out.
 	Plugins []*value.Plugin
+	// Besides are names of types that a namespace would have if the project used them, by namespace: they may have been meant.
+	Besides map[string][]string
 	// Policy is the relation precedence policy.
 	Policy []Rule
 	// Validate checks a constant against a type, for default values.
@@ -153,6 +155,9 @@ func (c *checker) namespaces() {
 		c.files[ns] = s.File
 		ns.vars = variablesOf(s.File)
 	}
+	for name, types := range c.in.Besides {
+		c.prog.Root.child(name).besides = types
+	}
 	std := c.prog.Root.child("std")
 	var see func(ns *Namespace)
 	see = func(ns *Namespace) {
@@ -266,6 +271,9 @@ func (c *checker) newEntity(ns *Namespace, name string, at Loc) *Entity {
 
 // injectBase adds std::Entity and the relation between requires and provides.
 func (c *checker) injectBase() {
+	for name, types := range c.in.Besides {
+		c.prog.Root.child(name).besides = types
+	}
 	std := c.prog.Root.child("std")
 	e := c.newEntity(std, "Entity", Loc{})
 	c.prog.Base = e

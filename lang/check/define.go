@@ -314,10 +314,15 @@ func (c *checker) normalizeEntities() {
 
 func (c *checker) normalizeEntity(e *Entity, d *entityDef, whens map[*Implement]whenDef) *Fault {
 	if d != nil {
+		var last *Fault
 		for i, s := range d.stmt.Attrs {
 			if f := c.checkDefault(e.Own[i], s); f != nil {
-				return f
+				c.fail(last)
+				last = f
 			}
+		}
+		if last != nil {
+			return last
 		}
 	}
 	for _, a := range e.Own {

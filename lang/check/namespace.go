@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,8 +20,10 @@ type Namespace struct {
 
 	children map[string]*Namespace
 	types    map[string]Symbol
-	visible  map[string]*visible
-	vars     map[string]int
+	// besides are names that the namespace would have if the project used them.
+	besides []string
+	visible map[string]*visible
+	vars    map[string]int
 }
 
 type visible struct {
@@ -95,6 +98,12 @@ func (ns *Namespace) importHint(prefix, name string) string {
 	if name != "" {
 		name = "::" + name
 	}
+	slices.Sort(names)
+	for _, n := range names {
+		if ns.visible[n].ns.Full == prefix {
+			return prefix + " is imported as " + n + " here: write " + n + cmp.Or(name, "::...")
+		}
+	}
 	if best := diag.Closest(prefix, names); best != "" {
 		return "did you mean " + best + name + "? Otherwise add `import " + prefix + "` to the file"
 	}
@@ -139,6 +148,14 @@ func notFound(name string, ns *Namespace, at *Loc) *Fault {
 	return f
 }
 
+// foreign are the functions and types of Python that the language has by another name.
+var foreign = map[string]string{
+	"len":   "std::count counts the elements of a list, std::length the characters of a text",
+	"range": "std::sequence gives a list of numbers",
+	"str":   "a text is of the type string",
+	"list":  "a list of texts is of the type string[], any list of the type list",
+}
+
 // typeHint asks whether a type was meant by a name: one that is close to it, or one of that very name elsewhere.
 func (ns *Namespace) typeHint(name string) string {
 	space, base := splitName(name)
@@ -150,9 +167,13 @@ func (ns *Namespace) typeHint(name string) string {
 		for c := range n.types {
 			candidates = append(candidates, c)
 		}
+		candidates = append(candidates, n.besides...)
 		if space != "" {
 			break
 		}
+	}
+	if hint := foreign[name]; hint != "" {
+		return hint
 	}
 	if space == "" {
 		for c := range primitives {

@@ -92,6 +92,9 @@ func (s *Scope) Hint(name string) string {
 			break
 		}
 	}
+	if name == "self" {
+		return "self is known in implementations only"
+	}
 	return DidYouMean("", base, names)
 }
 

@@ -79,6 +79,7 @@ func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fa
 		}
 		sc.vars[0] = variable{done: true, val: i, at: e.Where()}
 	}
+	var first *check.Fault
 	for k := range e.Indirect {
 		a := &e.Indirect[k]
 		if len(late) > 0 && slices.ContainsFunc(late, func(l attrValue) bool { return l.name == a.Name }) {
@@ -89,8 +90,19 @@ func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fa
 			continue
 		}
 		if f := m.assignAttr(i, a.Name, i.variable(a.Attr), a.X, a.Layout, sc, e.Where()); f != nil {
-			return nil, f
+			m.faults.refuse(i.variable(a.Attr))
+			if r, ok := a.X.(*check.Ref); ok && f.Class == "NotFoundException" && f.Hint == "" && i.typ.All[a.Attr].Type == check.String {
+				f.Hint = fmt.Sprintf("if the text is meant, put it in quotes: %s=\"%s\"", a.Name, r.Name)
+			}
+			if first == nil {
+				first = f
+			} else {
+				m.faults.more = append(m.faults.more, f)
+			}
 		}
+	}
+	if first != nil {
+		return nil, first
 	}
 	if f := m.emitImplements(i); f != nil {
 		return nil, f

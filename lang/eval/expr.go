@@ -203,7 +203,11 @@ func (m *machine) evalEntry(u *unit, e *check.MapLookup) (value.Value, *check.Fa
 	}
 	dict, ok := d.(*value.Dict)
 	if !ok {
-		return nil, check.New("TypingException", e.Where(), "dict lookup is only possible on dicts, %s is not an object", value.Str(d))
+		f := check.New("TypingException", e.Where(), "dict lookup is only possible on dicts, %s is not an object", value.Str(d))
+		if _, list := d.(*value.List); list {
+			f.Hint = "an element of a list is std::at(list, index)"
+		}
+		return nil, f
 	}
 	k, f := m.eval(u, e.Key)
 	if f != nil {

@@ -117,6 +117,11 @@ func (m *machine) context(f *check.Fault, t task) {
 		at, inst = t.x.Where(), inst.maker
 	}
 	m.loops(f, sc, inst, at)
+	made(f, at, inst)
+}
+
+// made notes for which instance, and in which of its implementations, something at a place is done, and what led to that instance.
+func made(f *check.Fault, at *check.Loc, inst *Instance) {
 	for n := 0; inst != nil && n < maxMakers; n++ {
 		if inst.first == at || slices.ContainsFunc(f.Notes, func(n check.Note) bool { return n.At == inst.first }) {
 			break // the rest repeats itself

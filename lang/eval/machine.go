@@ -387,12 +387,14 @@ func (m *machine) finalise() []*check.Fault {
 		}
 	}
 	var missing []*variable
+	var idle gaps
 	for _, i := range m.instances {
 		if i.ran == nil {
-			fs = append(fs, unselected(i))
+			idle.add(gapKey{at: i.place()}, i, func() *check.Fault { return unselected(i) })
 		}
 		missing = append(missing, m.complete(i)...)
 	}
+	fs = append(fs, idle.faults(m)...)
 	if len(missing) > 0 {
 		fs = append(fs, m.inquire().missing(missing)...)
 	}

@@ -92,66 +92,6 @@ func (q *inquiry) blockers(u *unit) (vars []*variable, keys []pendingKey) {
 	return vars, keys
 }
 
-// missing are the faults of attributes without a value: those that are the cause of the others.
-func (q *inquiry) missing(vs []*variable) []*check.Fault {
-	told, waiting := q.consequences(vs)
-	var out []*check.Fault
-	for _, v := range vs {
-		if told[v] {
-			continue
-		}
-		f := unset(v.owner, v)
-		out = append(out, f)
-		if len(out) > maxFaults {
-			continue // enough is explained
-		}
-		q.seen = map[*variable]bool{}
-		q.explain(f, v, 0)
-		for n, w := range waiting[v] {
-			if n == maxWaiting {
-				f.Note(nil, "and %d more", len(waiting[v])-n)
-				break
-			}
-			if us := q.setters[w]; len(us) > 0 {
-				f.Note(us[0].expression(), "the %s waits for it here", describe(w))
-			}
-		}
-	}
-	return out
-}
-
-// certain are the faults of attributes that have no value whatever the faults of the run keep from running: no statement of the
-// model sets an attribute of that name, and their instances can not be constructed once more.
-func (q *inquiry) certain() []*check.Fault {
-	named := map[string]bool{}
-	for _, ns := range q.m.prog.Files {
-		assignedNames(q.m.prog.Body(ns), named)
-	}
-	for _, s := range q.m.prog.Symbols {
-		if impl, ok := s.(*check.Implementation); ok {
-			assignedNames(q.m.prog.Statements(impl), named)
-		}
-	}
-	var out []*check.Fault
-	for _, i := range q.m.instances {
-		if len(i.typ.Indexes) > 0 {
-			continue
-		}
-		for k := range i.slots {
-			v := &i.slots[k]
-			if v.done || v.attr == nil || v.attr.Relation || named[v.attr.Name] || len(q.setters[v]) > 0 || q.m.faults.refused[v] {
-				continue
-			}
-			f := unset(i, v)
-			f.Hint = unsetHint(v)
-			if out = append(out, f); len(out) == maxFaults {
-				return out
-			}
-		}
-	}
-	return out
-}
-
 // assignedNames adds the names of the attributes that statements of a block set.
 func assignedNames(b *check.Block, names map[string]bool) {
 	if b == nil {
@@ -260,7 +200,11 @@ func unsetHint(v *variable) string {
 	case v.attr.Relation:
 		return fmt.Sprintf("nothing in the model sets it: set %s in the constructor or in an implementation", v.attr.Name)
 	}
-	return fmt.Sprintf("nothing in the model sets it: set %s in the constructor or in an implementation, or give it a default", v.attr.Name)
+	hint := fmt.Sprintf("nothing in the model sets it: set %s in the constructor or in an implementation, or give it a default", v.attr.Name)
+	if v.attr.Optional {
+		hint += ", such as null" // may be null does not mean that it is, when nobody says so
+	}
+	return hint
 }
 
 // waits notes a unit that can not run and what it waits for, and goes on to explain that.
@@ -287,7 +231,7 @@ func (q *inquiry) candidates(f *check.Fault, v *variable, depth int) bool {
 	i, found := v.owner, false
 	for _, im := range i.typ.Subs {
 		for _, impl := range im.Using {
-			for _, way := range assignments(q.m.prog.Statements(impl), v.attr.Name) {
+			for _, way := range assignments(q.m.prog.Statements(impl), v.attr.Name, toSelf) {
 				found = true
 				if !slices.Contains(i.implementations(), impl) {
 					q.unselected(f, i, im, impl, way, depth)
@@ -303,7 +247,7 @@ func (q *inquiry) candidates(f *check.Fault, v *variable, depth int) bool {
 			q.waits(f, u, depth, "this may be meant for it")
 		}
 	}
-	if found {
+	if found || q.elsewhere(f, v) {
 		return true
 	}
 	for _, impl := range i.implementations() {
@@ -314,7 +258,7 @@ func (q *inquiry) candidates(f *check.Fault, v *variable, depth int) bool {
 		}
 	}
 	for _, impl := range q.unused(i) {
-		for _, way := range assignments(q.m.prog.Statements(impl), v.attr.Name) {
+		for _, way := range assignments(q.m.prog.Statements(impl), v.attr.Name, toSelf) {
 			f.Note(way[len(way)-1].Where(), "the implementation %s would set it, but no implement statement selects it for %s", impl.FullName(), i.typ)
 			if f.Hint == "" {
 				f.Hint = "add `implement " + i.typ.Name + " using " + impl.Name + "`"
@@ -420,21 +364,27 @@ func (q *inquiry) unreached(f *check.Fault, i *Instance, way []check.Stmt, depth
 	}
 }
 
-// assignments are the ways to the statements of a block that set an attribute of self.
-func assignments(b *check.Block, name string) [][]check.Stmt {
+// toSelf reports whether a statement sets an attribute of self.
+func toSelf(s *check.SetAttr) bool {
+	r, ok := s.X.(*check.Ref)
+	return ok && r.Kind == check.SelfRef
+}
+
+// assignments are the ways to the statements of a block that set an attribute of the name, of an instance that of accepts.
+func assignments(b *check.Block, name string, of func(*check.SetAttr) bool) [][]check.Stmt {
 	if b == nil {
 		return nil
 	}
 	var out [][]check.Stmt
 	inside := func(st check.Stmt, b *check.Block) {
-		for _, way := range assignments(b, name) {
+		for _, way := range assignments(b, name, of) {
 			out = append(out, append([]check.Stmt{st}, way...))
 		}
 	}
 	for _, st := range b.Stmts {
 		switch s := st.(type) {
 		case *check.SetAttr:
-			if r, ok := s.X.(*check.Ref); ok && r.Kind == check.SelfRef && s.Name == name {
+			if s.Name == name && of(s) {
 				out = append(out, []check.Stmt{s})
 			}
 		case *check.If:

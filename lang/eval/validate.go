@@ -7,6 +7,36 @@ import (
 	"github.com/intendant/intendant/lang/value"
 )
 
+// suits checks a value for an attribute, and says of one that does not suit where the attribute is declared.
+func (m *machine) suits(a *check.Attribute, v value.Value) *check.Fault {
+	f := m.validateAttr(a, v)
+	if f == nil || f.FromType { // a typedef says where it is defined
+		return f
+	}
+	_, null := v.(value.Null)
+	_, list := v.(*value.List)
+	_, wantsList := a.Type.(*check.ListOf)
+	hint := ""
+	if a.Relation {
+		f.Note(&a.At, "the relation to %s is defined here", a.Type)
+		if list && !a.Multi() {
+			hint = "the relation has at most one member: give an instance instead of a list"
+		}
+	} else {
+		f.Note(&a.At, "the attribute is defined here, with the type %s", a.Type)
+		switch {
+		case null:
+			hint = fmt.Sprintf("only an attribute that is declared with a question mark can be null: %s? %s", a.Type, a.Name)
+		case wantsList && !list:
+			hint = fmt.Sprintf("put it into a list: [%s]", short(v))
+		}
+	}
+	if f.Hint == "" {
+		f.Hint = hint
+	}
+	return f
+}
+
 // validateAttr checks a value for an attribute. Plain attributes take references as well.
 func (m *machine) validateAttr(a *check.Attribute, v value.Value) *check.Fault {
 	if a.Relation {

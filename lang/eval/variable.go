@@ -313,7 +313,7 @@ func (m *machine) set(v *variable, x value.Value, at *check.Loc, recur bool) *ch
 	}
 	if v.attr != nil {
 		if _, unknown := x.(*value.Unknown); !unknown {
-			if f := m.validateAttr(v.attr, x); f != nil {
+			if f := m.suits(v.attr, x); f != nil {
 				return f
 			}
 		}
@@ -387,7 +387,7 @@ func (m *machine) setMaybe(v *variable, x value.Value, at *check.Loc, recur bool
 	}
 	_, unknown := x.(*value.Unknown)
 	if !null && !unknown {
-		if f := m.validateAttr(v.attr, x); f != nil {
+		if f := m.suits(v.attr, x); f != nil {
 			return f
 		}
 	}
@@ -452,7 +452,7 @@ func (m *machine) setMany(v *variable, x value.Value, at *check.Loc, recur bool)
 		}
 		return nil
 	}
-	if f := m.validateAttr(v.attr, x); f != nil {
+	if f := m.suits(v.attr, x); f != nil {
 		return f
 	}
 	if v.relation().has(x) {

@@ -218,6 +218,10 @@ func TestLoadFaults(t *testing.T) {
 		files: tree("project.yml", "name: x\npip:\n  index_uri: y\n", "main.cf", ""),
 		want:  "project.yml:3:3: warning: Found unexpected configuration value 'pip.index_uri' in project.yml [ProjectConfigurationWarning]",
 	}, {
+		name:  "a misspelt key",
+		files: tree("project.yml", "name: x\nmodulpath: libs\nx-tool: 1\n", "main.cf", ""),
+		want:  "project.yml:2:1: warning: Found unexpected configuration value 'modulpath' in project.yml [ProjectConfigurationWarning]",
+	}, {
 		name:  "a deprecated module",
 		files: tree("project.yml", manifest, "main.cf", "import a", "libs/a/module.yml", v1("a")+"deprecated: true\n", "libs/a/model/_init.cf", ""),
 		want:  "libs/a/module.yml: warning: Module a has been deprecated [ModuleDeprecationWarning]",

@@ -118,11 +118,34 @@ func ReadManifest(project fs.FS) (*Manifest, diag.List) {
 		Settings:             d.mapping("environment_settings"),
 		Range:                at,
 	}
+	d.misspelt(manifestKeys)
 	m.ModulePath = d.within("modulepath", m.ModulePath)
 	if m.DownloadPath != "" {
 		d.checkDownloadPath(m)
 	}
 	return m, *d.faults
+}
+
+// manifestKeys are the keys of project.yml, with those that other tools know.
+var manifestKeys = []string{
+	"name", "description", "author", "author_email", "license", "copyright", "modulepath", "downloadpath", "repo", "install_mode", "requires",
+	"freeze_recursive", "freeze_operator", "relation_precedence_policy", "agent_install_dependency_modules", "pip", "environment_settings",
+	"requires_compiler", "strict_deps_check", "autostd",
+}
+
+// misspelt warns of keys that are unknown, and near to a known one. Others are those of other tools.
+func (d *decoder) misspelt(known []string) {
+	for i := 0; i+1 < len(d.node.Content); i += 2 {
+		key := d.node.Content[i]
+		like := diag.Closest(key.Value, known)
+		if slices.Contains(known, key.Value) || like == "" || d.get(like) != nil {
+			continue
+		}
+		d.faults.Add(diag.Diagnostic{
+			Severity: diag.Warning, Code: "ProjectConfigurationWarning", Range: d.at(key), Hint: "did you mean " + like + "?",
+			Message: fmt.Sprintf("Found unexpected configuration value '%s' in %s", key.Value, d.file),
+		})
+	}
 }
 
 // within cleans paths and leaves out those that lead out of the project.

@@ -153,6 +153,7 @@ type parser struct {
 
 	blocks    []Span // the keywords of the blocks that are open
 	condition bool   // a condition is being read
+	openQuote rune   // begins a string that does not end on its line
 
 	nodes slabs
 	marks map[int]mark // what the formatter wants to know, by offset of the token; nil otherwise
@@ -179,10 +180,14 @@ func (p *parser) next() {
 
 func (p *parser) illegal() {
 	r, n := utf8.DecodeRuneInString(p.src[p.tok.start:])
+	if p.restOfText(r) {
+		p.openQuote = 0
+		panic(stop{})
+	}
 	d := p.report("ParserException", Span{Pos(p.tok.start + 1), Pos(p.tok.start + n + 1)}, "Syntax error: Illegal character '%c'", r)
 	switch r {
 	case '"', '\'':
-		d.Hint = "a string must end on the line on which it starts; only strings in three double quotes may have several lines"
+		d.Hint, p.openQuote = p.illegalQuote(r), r
 	case ';':
 		d.Hint = "statements need nothing between them"
 	case '!':
@@ -198,6 +203,8 @@ func (p *parser) illegal() {
 	default:
 		if unicode.IsLetter(r) {
 			d.Hint = "names consist of the letters a to z and A to Z, digits, _ and -"
+		} else {
+			d.Hint = illegalSpace(r)
 		}
 	}
 	panic(stop{})
@@ -295,7 +302,7 @@ func (p *parser) unexpectedHint(hint string) {
 	if p.file.Line(at.Start) != p.file.Line(at.End) {
 		at.Start = at.End // the line is that behind the token, as the reference has it
 	}
-	p.report("ParserException", at, "Syntax error at token %s", p.show(p.tok)).Hint = cmp.Or(p.misspelt(), hint, p.missing())
+	p.report("ParserException", at, "Syntax error at token %s", p.show(p.tok)).Hint = cmp.Or(p.advice(), p.misspelt(), hint, p.missing())
 	panic(stop{})
 }
 
@@ -325,6 +332,14 @@ func (p *parser) missing() string {
 		return "is a comma or a closing bracket missing" + behind + "?"
 	case tRbrace:
 		return "is a comma or a closing brace missing" + behind + "?"
+	case tIn:
+		return "is in missing" + behind + "?"
+	case tUsing:
+		return "is using missing" + behind + "?"
+	case tMatching:
+		return "a typedef needs a condition: matching self ..."
+	case tFor:
+		return "are for and the name of an entity missing" + behind + "?"
 	}
 	return ""
 }
@@ -334,13 +349,15 @@ func (p *parser) misused(t token) {
 	d := diag.Errorf("ParserException", p.file.Range(p.spanOf(t)), "Syntax error: invalid identifier, %s is a reserved keyword", p.textOf(t))
 	switch t.kind {
 	case tEntity, tImplementation, tImplement, tTypedef, tIndex, tImport:
-		d = p.unclosed(d)
+		if d.Hint = p.misplaced(t); d.Hint == "" {
+			d = p.unclosed(d)
+		}
 	case tEnd:
 		if len(p.blocks) == 0 {
 			d.Hint = "there is no block to end here"
 		}
 	}
-	d.Hint = cmp.Or(p.misspelt(), p.missing(), d.Hint)
+	d.Hint = cmp.Or(p.advice(), p.misspelt(), p.missing(), d.Hint)
 	p.errors++
 	p.diags.Add(d)
 	panic(stop{})

@@ -536,6 +536,21 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A text of several lines in plain quotes is one fault, and two of one line are two.
+func TestOpenStrings(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]int{
+		"x = \"abc\ndef\"\ny = 1\n":    1,
+		"A(b=\"abc\ndef\")\ny = 1\n":   1,
+		"x = \"abc\ny = \"def\n":       2,
+		"x = \"abc\ny = 1\nz = 'def\n": 2,
+	} {
+		if _, ds := syntax.Parse("main.cf", []byte(src), syntax.Options{}); len(ds) != want {
+			t.Errorf("Parse(%q) has %d faults, want %d:\n%s", src, len(ds), want, ds)
+		}
+	}
+}
+
 func TestHints(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ src, hint, related string }{
@@ -558,6 +573,35 @@ func TestHints(t *testing.T) {
 		{"été = 1", "names consist of", ""},
 		{"entity A:\n    string b\nentity B:\nend", "close the block with end", "main.cf:1:1: this block has not been closed"},
 		{"if a:\n    for b in c:\n    end\n    x = 1", "close the block with end", "main.cf:1:1: this block has not been closed"},
+		{"if a:\n    import b\nend", "import can not stand inside of a block", ""},
+		{"entity A:\n    string index\nend", "index is a keyword: choose another name", ""},
+		{"if a:\nelse if b:\nend", "write elif", ""},
+		{"x = 1\nelseif b:\nend", "write elif", ""},
+		{"class Foo:\nend", "write entity Name:", ""},
+		{"def f(x):\nend", "functions are plugins", ""},
+		{"while a:\nend", "there are only loops over lists", ""},
+		{"entity A:\n    bool b = True\nend", "write true", ""},
+		{"A(b=False)", "write false", ""},
+		{"x = [None]", "write null", ""},
+		{"// a comment", "comments begin with #", ""},
+		{"A.b -- B.a [1]", "needs a multiplicity", ""},
+		{"x = {a: 1}", `write "a"`, ""},
+		{"x = 'it's'", "a quote within a text", ""},
+		{"x = \"\"\"a\nb", "three quotes does not end", ""},
+		{"import \"a\"", "without quotes", ""},
+		{"import a, b", "for each module", ""},
+		{"import a.b", "separated by ::", ""},
+		{"entity A:\n    name: string\nend", "the type comes first: string name", ""},
+		{"x := 1", "assign with =", ""},
+		{"b = a.\nc = 3", "a name is missing behind the dot", ""},
+		{"entity A extends b:\nend", "begins with a capital: B", ""},
+		{"implement a using b", "begins with a capital: A", ""},
+		{"for i [1]:\nend", "is in missing behind i?", ""},
+		{"implement A std::none", "is using missing behind A?", ""},
+		{"implement A when b using c", "the condition comes last", ""},
+		{"implementation i:\nend", "the name of an entity missing behind i?", ""},
+		{"typedef t as int\nx = 1", "a typedef needs a condition", ""},
+		{"x\u00a0= 1", "U+00A0", ""},
 		{"x += 1", "only relations can be added to", ""},
 		{"implement A using parents when a", "implement A using parents", ""},
 		{"x = {'a': 1, 'a': 2}", "", "main.cf:1:6: the key is given here already"},
