@@ -26,17 +26,8 @@ var classicNames = []string{
 	"service_state", "package_state", "reload",
 }
 
-// definitions matches the names that a model defines.
-var definitions = regexp.MustCompile(`(?m)^(?:entity|typedef|implementation) (\w+)`)
-
-// ClassicNames are the types that only the classic extent of std has.
-func ClassicNames() []string {
-	var out []string
-	for _, m := range definitions.FindAllSubmatch(classic, -1) {
-		out = append(out, string(m[1]))
-	}
-	return out
-}
+// ClassicNames are the names that only the classic extent of std has.
+func ClassicNames() []string { return slices.Clone(classicNames) }
 
 // UsesClassic reports whether the text of a model mentions a name that only the classic extent of std has.
 func UsesClassic(source []byte) bool {

@@ -2,10 +2,11 @@ package syntax
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/intendant/intendant/lazyregexp"
 )
 
 // foreign are the words that other languages begin a statement with, and what to write instead.
@@ -25,13 +26,13 @@ var literals = map[string]string{"True": "true", "False": "false", "None": "null
 
 var (
 	// annotated matches an attribute that is declared as in Python.
-	annotated = regexp.MustCompile(`^\s*([a-z_]\w*)\s*:\s*(\w[\w:]*)`)
+	annotated = lazyregexp.New(`^\s*([a-z_]\w*)\s*:\s*(\w[\w:]*)`)
 	// walrus matches an assignment of other languages.
-	walrus = regexp.MustCompile(`^\s*[\w.:]+\s*:=`)
+	walrus = lazyregexp.New(`^\s*[\w.:]+\s*:=`)
 	// lowerEntity matches a statement up to a name that would have to be an entity's.
-	lowerEntity = regexp.MustCompile(`^(?:implement|index|implementation\s+[\w-]+\s+for|entity\s+\w+\s+extends(?:\s+[\w:]+\s*,)*)\s+(?:\w+::)*([a-z_]\w*)$`)
+	lowerEntity = lazyregexp.New(`^(?:implement|index|implementation\s+[\w-]+\s+for|entity\s+\w+\s+extends(?:\s+[\w:]+\s*,)*)\s+(?:\w+::)*([a-z_]\w*)$`)
 	// dangling matches a dot at the end of a line, and the start of the next.
-	dangling = regexp.MustCompile(`\.[ \t]*(?:#[^\n]*)?\r?\n\s*[\w-]+$`)
+	dangling = lazyregexp.New(`\.[ \t]*(?:#[^\n]*)?\r?\n\s*[\w-]+$`)
 )
 
 // maxBehind bounds how far in front of a token advice looks for its reason, in bytes.
@@ -94,18 +95,18 @@ func (p *parser) advice() string {
 			return "the parts of a module's name are separated by ::"
 		}
 	case tColon:
-		if m := annotated.FindStringSubmatch(line); m != nil && p.within(tEntity) {
+		if m := annotated().FindStringSubmatch(line); m != nil && p.within(tEntity) {
 			return fmt.Sprintf("the type comes first: %s %s", m[2], m[1])
 		}
-		if walrus.MatchString(line) {
+		if walrus().MatchString(line) {
 			return "assign with ="
 		}
 	case tAssign:
-		if dangling.MatchString(p.src[max(0, p.tok.start-maxBehind):p.prev.end]) {
+		if dangling().MatchString(p.src[max(0, p.tok.start-maxBehind):p.prev.end]) {
 			return "a name is missing behind the dot"
 		}
 	}
-	if m := lowerEntity.FindStringSubmatch(strings.TrimSpace(begun)); m != nil {
+	if m := lowerEntity().FindStringSubmatch(strings.TrimSpace(begun)); m != nil {
 		return "the name of an entity begins with a capital: " + capital(m[1])
 	}
 	return ""
