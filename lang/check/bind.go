@@ -688,7 +688,11 @@ func (b *binder) call(e *syntax.Call, scope *Scope, l *layout) (Expr, *Fault) {
 	case *Plugin:
 		out.Plugin = s
 		if s.Deprecated != "" {
-			b.c.warn("PluginDeprecationWarning", at, "Plugin '%s' is deprecated. It should be replaced by '%s'.", s.Name, s.Deprecated)
+			instead := ""
+			if s.Deprecated != value.NoReplacement {
+				instead = " It should be replaced by '" + s.Deprecated + "'."
+			}
+			b.c.warn("PluginDeprecationWarning", at, "Plugin '%s' is deprecated.%s", s.Name, instead)
 		}
 	default:
 		p, ok := t.(Prim)

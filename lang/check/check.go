@@ -212,7 +212,7 @@ func (c *checker) registerStmt(ns *Namespace, st syntax.Stmt) {
 		c.registerImport(ns, s)
 	case *syntax.Entity:
 		e := c.newEntity(ns, s.Name.Text, c.loc(ns, s.Place()))
-		e.stmtAt = *c.line(ns, s.Pos)
+		e.stmtAt, e.Doc = *c.line(ns, s.Pos), docText(s.Doc)
 		c.entityDefs = append(c.entityDefs, &entityDef{ns: ns, stmt: s, entity: e})
 		if !c.fail(ns.define(e.Name, e)) {
 			c.prog.Symbols[e.full] = e
@@ -261,6 +261,15 @@ func (c *checker) registerImport(ns *Namespace, s *syntax.Import) {
 		return
 	}
 	ns.visible[name] = &visible{ns: target, imported: at}
+}
+
+// docText is the text of a docstring as it is written; empty when there is none.
+func docText(l *syntax.Literal) string {
+	if l == nil {
+		return ""
+	}
+	s, _ := l.Value.(value.String)
+	return string(s)
 }
 
 func (c *checker) newEntity(ns *Namespace, name string, at Loc) *Entity {

@@ -72,7 +72,7 @@ func (c *checker) defineRelation(ns *Namespace, s *syntax.Relation) *Fault {
 	end := func(owner, target *Entity, e syntax.RelationEnd) (*Attribute, *Fault) {
 		a := &Attribute{
 			Name: e.Name.Text, Entity: owner, At: c.loc(ns, e.Name.Place()), Base: target, Type: target, Relation: true,
-			Low: e.Low, High: e.High, Annotations: annotations,
+			Low: e.Low, High: e.High, Annotations: annotations, Doc: docText(s.Doc),
 		}
 		return a, owner.add(a)
 	}

@@ -2,10 +2,21 @@ package check
 
 import (
 	"strings"
+
+	"github.com/intendant/intendant/diag"
 )
 
-// signature resolves the types in the signature of a plugin.
+// signature resolves the types in the signature of a plugin. Faults are shown where the plugin is defined.
 func (c *checker) signature(p *Plugin) *Fault {
+	f := resolveSignature(p)
+	if f != nil && p.File != "" {
+		at := diag.Position{Line: p.Line}
+		f.Outside = diag.Range{File: p.File, Start: at, End: at}
+	}
+	return f
+}
+
+func resolveSignature(p *Plugin) *Fault {
 	p.Params = make([]Param, len(p.Plugin.Params))
 	for i, prm := range p.Plugin.Params {
 		t, f := p.NS.SignatureType(prm.Type)

@@ -146,6 +146,8 @@ type Attribute struct {
 	Name   string
 	Entity *Entity
 	At     Loc
+	// Doc is the docstring of a relation.
+	Doc string
 	// Base is the declared type without [] and ?; for a relation the target entity.
 	Base Type
 	// Type is the declared type. For a relation it is the target entity, whatever the multiplicity.
@@ -209,10 +211,12 @@ type Annotation struct {
 
 // Entity is a class of instances.
 type Entity struct {
-	Name     string
-	NS       *Namespace
-	At       Loc
-	ID       int
+	Name string
+	NS   *Namespace
+	At   Loc
+	ID   int
+	// Doc is the docstring.
+	Doc      string
 	Parents  []*Entity
 	Children []*Entity
 	Own      []*Attribute

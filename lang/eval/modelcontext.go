@@ -100,7 +100,7 @@ func typeInfo(p *check.Program, annotations []variable, name string) (value.Type
 		}
 		return t, true
 	case *check.Entity:
-		t := value.TypeInfo{Name: name, Entity: true, Dataclass: s.Dataclass, Line: s.At.Line()}
+		t := value.TypeInfo{Name: name, Entity: true, Dataclass: s.Dataclass, Doc: s.Doc, Line: s.At.Line()}
 		if s.At.File != nil {
 			t.File = s.At.File.Name
 		}
@@ -129,7 +129,7 @@ func typeInfo(p *check.Program, annotations []variable, name string) (value.Type
 
 func describeAttribute(a *check.Attribute, annotations []variable) value.AttributeInfo {
 	info := value.AttributeInfo{
-		Name: a.Name, Owner: a.Entity.FullName(), Type: a.Type.String(), Relation: a.Relation, Low: a.Low, High: a.High, Right: a.Right,
+		Name: a.Name, Owner: a.Entity.FullName(), Type: a.Type.String(), Relation: a.Relation, Low: a.Low, High: a.High, Right: a.Right, Doc: a.Doc,
 	}
 	for _, an := range a.Annotations {
 		v := &annotations[an.ID]

@@ -35,6 +35,8 @@ type TypeInfo struct {
 	Attributes []AttributeInfo
 	// Indexes are the sorted names of the attributes of each index, of the entity and its ancestors.
 	Indexes [][]string
+	// Doc is the docstring of an entity.
+	Doc string
 	// File and Line are where it is declared.
 	File string
 	Line int
@@ -58,6 +60,8 @@ type AttributeInfo struct {
 	Low, High int
 	// EndEntity and EndName are the other end of a relation; empty when that has no name.
 	EndEntity, EndName string
+	// Doc is the docstring of a relation.
+	Doc string
 	// Annotations are those of a relation; Right says that the attribute stands on the right of the statement.
 	Annotations []AnnotationInfo
 	Right       bool

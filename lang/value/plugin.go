@@ -12,14 +12,20 @@ type Plugin struct {
 	Returns string
 	// AllowUnknown lets Unknown through as a top-level argument. Otherwise a call with one is skipped and gives Unknown.
 	AllowUnknown bool
-	// Deprecated names what to use instead; not empty means that each use is warned about.
+	// Deprecated names what to use instead, or is [NoReplacement]; not empty means that each use is warned about.
 	Deprecated string
+	// File and Line are the place at which a plugin is defined whose code is not part of the program; empty and 0 otherwise.
+	File string
+	Line int
 	// Call runs the plugin. args has one value for each of Params: the given or default value, for VarPositional a *List,
 	// for VarKeyword a *Dict. It may run again from the start after it returned an [*UnsetError]. Errors that it may
 	// return: *UnsetError, *UnknownError, *OptionalError, *PluginError for a fault that the plugin's author foresaw; any
 	// other error is reported as an unforeseen failure of the plugin.
 	Call func(c Context, args []Value) (Value, error)
 }
+
+// NoReplacement is what [Plugin].Deprecated says of a plugin that nothing replaces.
+const NoReplacement = "-"
 
 // Param is a declared parameter of a [Plugin].
 type Param struct {

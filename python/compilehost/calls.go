@@ -149,6 +149,7 @@ type described struct {
 	Children   []string             `json:"children"`
 	Attributes []describedAttribute `json:"attributes"`
 	Indexes    [][]string           `json:"indexes"`
+	Doc        string               `json:"comment,omitempty"`
 	File       string               `json:"file,omitempty"`
 	Line       int                  `json:"line,omitempty"`
 }
@@ -161,6 +162,7 @@ type describedAttribute struct {
 	Low      int      `json:"low"`
 	High     *int     `json:"high,omitempty"`
 	End      []string `json:"end,omitempty"`
+	Doc      string   `json:"comment,omitempty"`
 	// Source and Target are annotations: those of the end on the left of the statement are its source's.
 	Source json.RawMessage `json:"source,omitempty"`
 	Target json.RawMessage `json:"target,omitempty"`
@@ -175,10 +177,10 @@ func (h *Host) describe(c value.ModelContext, args json.RawMessage) (json.RawMes
 	if !ok || !info.Entity {
 		return nil, fmt.Errorf("there is no entity %s", name)
 	}
-	d := described{Parents: list(info.Parents), Children: list(info.Children), Attributes: []describedAttribute{}, Indexes: info.Indexes, File: info.File, Line: info.Line}
+	d := described{Parents: list(info.Parents), Children: list(info.Children), Attributes: []describedAttribute{}, Indexes: info.Indexes, Doc: info.Doc, File: info.File, Line: info.Line}
 	e := newEncoder(h.t, c)
 	for _, a := range info.Attributes {
-		x := describedAttribute{Name: a.Name, Entity: a.Owner, Type: a.Type, Relation: a.Relation, Low: a.Low}
+		x := describedAttribute{Name: a.Name, Entity: a.Owner, Type: a.Type, Relation: a.Relation, Low: a.Low, Doc: a.Doc}
 		if a.High >= 0 {
 			x.High = &a.High
 		}

@@ -255,6 +255,7 @@ type loaded struct {
 		Returns      string              `json:"returns"`
 		AllowUnknown bool                `json:"allow_unknown"`
 		Deprecated   string              `json:"deprecated"`
+		At           []json.RawMessage   `json:"at"`
 	} `json:"plugins"`
 	Resources [][]json.RawMessage `json:"resources"`
 	// References, Mutators and Handlers are names with the Python modules that define them.

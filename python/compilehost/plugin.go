@@ -39,6 +39,8 @@ func (h *Host) extension(mods []*code, got *loaded) (lang.Extension, diag.List, 
 		p := &got.Plugins[n]
 		v := &value.Plugin{Name: p.Name, Returns: p.Returns, AllowUnknown: p.AllowUnknown, Call: h.plugin(n)}
 		v.Deprecated = p.Deprecated
+		at := h.at(p.At)
+		v.File, v.Line = at.File, at.Start.Line
 		for _, prm := range p.Params {
 			out, err := parameter(prm)
 			if err != nil {
@@ -117,17 +119,20 @@ func parameter(parts []json.RawMessage) (value.Param, error) {
 	return p, nil
 }
 
+// at is a place as Python sends it: a file and a line, or nothing.
+func (h *Host) at(place []json.RawMessage) diag.Range {
+	var file string
+	var line int
+	if len(place) != 2 || json.Unmarshal(place[0], &file) != nil || json.Unmarshal(place[1], &line) != nil {
+		return diag.Range{}
+	}
+	return h.place(file, line)
+}
+
 // loadFault is a fault of an author's file.
 func (h *Host) loadFault(mod, name string, e *python.Error) diag.Diagnostic {
 	data := faultData(e)
-	at := diag.Range{}
-	if len(data.At) == 2 {
-		var file string
-		var line int
-		if json.Unmarshal(data.At[0], &file) == nil && json.Unmarshal(data.At[1], &line) == nil {
-			at = h.place(file, line)
-		}
-	}
+	at := h.at(data.At)
 	if data.Kind == "compiler" && !strings.HasPrefix(name, "inmanta_plugins") {
 		return diag.Errorf(e.Class, at, "%s", e.Message)
 	}
@@ -326,15 +331,7 @@ func (h *Host) adjust(c value.ModelContext, made []lang.AdjustedResource) (map[m
 	var ds diag.List
 	for i := range got.Faults {
 		f := &got.Faults[i]
-		at := diag.Range{}
-		if data := faultData(f); len(data.At) == 2 {
-			var file string
-			var line int
-			if json.Unmarshal(data.At[0], &file) == nil && json.Unmarshal(data.At[1], &line) == nil {
-				at = h.place(file, line)
-			}
-		}
-		ds.Errorf("ExternalException", at, "Exception in a dependency manager\ncaused by: %s: %s%s", f.Class, f.Message, h.trace(f))
+		ds.Errorf("ExternalException", h.at(faultData(f).At), "Exception in a dependency manager\ncaused by: %s: %s%s", f.Class, f.Message, h.trace(f))
 	}
 	for _, name := range h.cfg.Exports {
 		err := h.process.Call(h.ctx, "export_function", map[string]string{"n": name}, nil)

@@ -265,7 +265,7 @@ func TestLoadFaults(t *testing.T) {
 		"exits":          {"import sys\nsys.exit(1)", "PluginModuleLoadException", "SystemExit while loading plugin module inmanta_plugins.m: 1", 2},
 		"no annotation":  {"from inmanta.plugins import plugin\n@plugin\ndef f(x):\n    pass", "RuntimeException", "All arguments of plugin 'm::f' should be annotated: 'x' has no annotation", 2},
 		"bad annotation": {
-			"from inmanta.plugins import plugin\n@plugin\ndef f(x: set[int]):\n    pass", "InvalidTypeAnnotation", "only list, Sequence, dict and Mapping", 2,
+			"from inmanta.plugins import plugin\n@plugin\ndef f(x: set[int]):\n    pass", "TypingException", "set is not supported on the plugin boundary", 2,
 		},
 		"unknown type": {"from inmanta.plugins import plugin\n@plugin\ndef f(x: 'm::Nope'):\n    pass", "", "could not find type m::Nope", 0},
 		"deprecated":   {"from inmanta.plugins import deprecated\n@deprecated\ndef f(x: int):\n    pass", "PluginModuleLoadException", "should be used in combination with the '@plugin'", 0},
@@ -553,7 +553,7 @@ def all(arg: "string", ctx: Context) -> "string":
     assert es.end.name == "fs" and es.end.high == 2 and es.end.low == 0
     assert [a.get_value() for a in es.source_annotations] == ["note", 4] and es.target_annotations == []
     assert [a.get_value() for a in es.end.target_annotations] == ["note", 4]
-    port = ctx.get_type("port")
+    port = ctx.get_type("m::port")
     assert port.validate(80)
     try:
         port.validate(0)

@@ -47,15 +47,15 @@ class Config:
 
     @classmethod
     def load_config(
-        cls, config_file: Optional[str] = None, config_dir: Optional[str] = None, main_cfg_file: str = "/etc/inmanta/inmanta.cfg"
+        cls, min_c_config_file: Optional[str] = None, config_dir: Optional[str] = None, main_cfg_file: str = "/etc/inmanta/inmanta.cfg"
     ) -> None:
         """Loads the files that the user has: the main one, config_dir/*.cfg, those of the home and the current directory."""
         files = [main_cfg_file]
         if config_dir and os.path.isdir(config_dir):
             files += sorted(os.path.join(config_dir, f) for f in os.listdir(config_dir) if f.endswith(".cfg"))
         files += [os.path.expanduser("~/.inmanta.cfg"), ".inmanta", ".inmanta.cfg"]
-        if config_file:
-            files.append(config_file)
+        if min_c_config_file:
+            files.append(min_c_config_file)
         cls.__instance = LenientConfigParser(interpolation=None)
         cls.__instance.read(files)
 
@@ -177,13 +177,13 @@ def is_list(value: Any) -> list[str]:
     return [] if not value else [x.strip() for x in str(value).split(",")]
 
 
-def is_map(value: Any) -> dict[str, str]:
+def is_map(map_in: Any) -> dict[str, str]:
     """Pairs name=text with commas between them."""
-    if isinstance(value, dict):
-        return value
-    if not value:
+    if isinstance(map_in, dict):
+        return map_in
+    if not map_in:
         return {}
-    return {k.strip(): v.strip() for k, _, v in (pair.partition("=") for pair in str(value).split(","))}
+    return {k.strip(): v.strip() for k, _, v in (pair.partition("=") for pair in str(map_in).split(","))}
 
 
 def is_str(value: Any) -> str:

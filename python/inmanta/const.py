@@ -198,9 +198,9 @@ DONE_STATES: List[ResourceState] = [
     ResourceState.deployed,
     ResourceState.failed,
     ResourceState.cancelled,
+    ResourceState.non_compliant,
     ResourceState.undefined,
     ResourceState.skipped_for_undefined,
-    ResourceState.non_compliant,
 ]
 VALID_STATES_ON_STATE_UPDATE: List[ResourceState] = [*DONE_STATES, ResourceState.deploying, ResourceState.dry]
 STATE_UPDATE: List[ResourceAction] = [ResourceAction.deploy]

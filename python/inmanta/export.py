@@ -7,6 +7,7 @@ import hashlib
 import uuid
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional, TypeVar, Union
 
+from inmanta.agent.config import environment as cfg_env
 from inmanta.execute import proxy, runtime
 from inmanta.execute.proxy import DynamicProxy, UnknownException  # noqa: F401 - modules import them from here as well
 from inmanta.resources import Id, Resource
@@ -113,9 +114,7 @@ class Exporter:
 
     def get_environment_id(self) -> str:
         """The id of the environment that is compiled for."""
-        from inmanta.agent import config as agent_config
-
-        return str(agent_config.environment.get())
+        return str(cfg_env.get())
 
     def _get_env_id(self) -> uuid.UUID:
         return uuid.UUID(self.get_environment_id())

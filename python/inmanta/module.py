@@ -12,16 +12,14 @@ PACKAGE = "inmanta_plugins"
 
 M = TypeVar("M", bound="Module")
 
-
-class CompilerException(Exception):
-    """The project or a module can not be used."""
+from inmanta.ast import CompilerException
 
 
-class ProjectNotFoundException(Exception):
+class ProjectNotFoundException(CompilerException):
     """There is no project."""
 
 
-class InvalidModuleException(Exception):
+class InvalidModuleException(CompilerException):
     """A module is not what it should be."""
 
 

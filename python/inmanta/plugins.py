@@ -23,8 +23,8 @@ from inmanta.ast import (
     RuntimeException,
     TypingException,
 )
+from inmanta.ast.type import Null
 from inmanta.execute import proxy
-from inmanta.execute.util import NoneValue
 from inmanta.stable_api import stable_api
 from inmanta.warnings import InmantaWarning
 
@@ -47,7 +47,6 @@ __all__ = [
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-Null = NoneValue
 PLUGINS_PACKAGE = "inmanta_plugins"
 
 
@@ -99,10 +98,11 @@ class Context:
         return self.resolver
 
     def get_type(self, name: Union[str, LocatableString]) -> Type:
-        """A type by its name; raises TypeNotFoundException."""
+        """A type by its name, in the namespace of the call if that is not qualified; raises TypeNotFoundException."""
         from inmanta.ast.type import resolve_type
 
-        return resolve_type(str(name), self.plugin.namespace)
+        text = str(name)
+        return resolve_type(text, None if "::" in text else self.owner.namespace)
 
     def get_queue_scheduler(self) -> Any:
         """The scheduler, which knows the types."""
@@ -278,12 +278,24 @@ def signature_of_text(text: str) -> Signature:
     return _leaf(text)
 
 
-def _invalid(hint: object, why: str = "") -> InvalidTypeAnnotation:
-    return InvalidTypeAnnotation(None, why or f"invalid type {hint}, it has no equivalent in the modelling language")
+def _as_any(hint: object) -> Signature:
+    """The type of what the language has no type for; says so."""
+    name = f"{hint.__module__}.{hint.__qualname__}" if type(hint) is type else str(hint)
+    warnings.warn(
+        InmantaWarning(
+            f"Encountered Python type '{name}' in a plugin's signature, for which there is no equivalent in the modelling language."
+            " It is read as 'any'. Annotate with `typing.Annotated[<type>, ModelType['<model type>']]` to say which type is meant."
+        ),
+        stacklevel=2,
+    )
+    return Signature("any")
 
 
 def signature_of(hint: Any) -> Signature:
-    """The type that an annotation stands for; raises InvalidTypeAnnotation."""
+    """The type that an annotation stands for.
+
+    Raises InvalidTypeAnnotation for what is no type at all, TypingException for a type that plugins can not have.
+    """
     if hint is None or hint is type(None):
         return Signature("null")
     if isinstance(hint, str):
@@ -312,14 +324,14 @@ def signature_of(hint: Any) -> Signature:
     if origin in _UNION_ORIGINS and origin is not None:
         return _union_signature(args)
     if hint is Union:
-        raise _invalid(hint, "Union type must be subscripted")
+        raise InvalidTypeAnnotation(None, "Union type must be subscripted, got typing.Union")
     if origin is Literal:
         return _union_of([Signature(_PRIMITIVES.get(type(v), "any")) for v in args])
     if origin is not None and isinstance(origin, type):
         return _generic_signature(hint, origin, args)
     if isinstance(hint, type):
         return _class_signature(hint)
-    raise _invalid(hint)
+    raise InvalidTypeAnnotation(None, f"bad annotation, expected a str or a Python type but got {type(hint).__name__} ({hint})")
 
 
 def _union_signature(args: tuple[Any, ...]) -> Signature:
@@ -338,20 +350,44 @@ def _union_signature(args: tuple[Any, ...]) -> Signature:
 
 def _generic_signature(hint: Any, origin: type, args: tuple[Any, ...]) -> Signature:
     if issubclass(origin, references.Reference):
-        inner = signature_of(args[0]).text if args and not isinstance(args[0], TypeVar) else "any"
-        return Signature(f"Reference[{inner}]")
+        return _reference_signature(args[0] if args else None)
     if origin in (dict, collections.abc.Mapping):
         if not args:
             return Signature("dict")
-        if args[0] is not str:
-            raise _invalid(hint, f"invalid type {hint}, dictionary keys should be 'str', got {args[0]} instead")
+        if not (isinstance(args[0], type) and issubclass(args[0], str)):
+            raise TypingException(None, f"invalid type {hint}, the keys of any dict should be 'str', got {args[0]} instead")
         values = signature_of(args[1])
         return Signature("dict") if values.text == "any" else _dict_of(values)
     if origin in (list, collections.abc.Sequence):
         return _list_of(signature_of(args[0])) if args else Signature("list")
-    if issubclass(origin, (collections.abc.Mapping, collections.abc.Sequence, collections.abc.Set)):
-        raise _invalid(hint, f"invalid type {hint}, only list, Sequence, dict and Mapping are supported as collections")
+    if issubclass(origin, collections.abc.Mapping):
+        raise TypingException(None, f"invalid type {hint}, dictionary types should be Mapping or dict")
+    if issubclass(origin, tuple):
+        return _as_any(hint)
+    if issubclass(origin, collections.abc.Sequence):
+        raise TypingException(None, f"invalid type {hint}, list types should be Sequence or list")
+    if issubclass(origin, collections.abc.Set):
+        raise TypingException(None, f"invalid type {hint}, set is not supported on the plugin boundary")
     return _class_signature(origin)
+
+
+def _reference_signature(kind: Any) -> Signature:
+    known = kind is not None and not isinstance(kind, TypeVar)
+    return Signature(f"Reference[{signature_of(kind).text if known else 'any'}]")
+
+
+def _referred(cls: type) -> Any:
+    """What a class of references refers to: the argument of the nearest of its bases that has one, or None."""
+    for base in getattr(cls, "__orig_bases__", ()):
+        origin, args = typing.get_origin(base), typing.get_args(base)
+        if isinstance(origin, type) and issubclass(origin, references.Reference) and args and not isinstance(args[0], TypeVar):
+            return args[0]
+    for parent in cls.__bases__:
+        if issubclass(parent, references.Reference):
+            found = _referred(parent)
+            if found is not None:
+                return found
+    return None
 
 
 def _class_signature(hint: type) -> Signature:
@@ -360,27 +396,13 @@ def _class_signature(hint: type) -> Signature:
     if hint in (list, collections.abc.Sequence):
         return Signature("list")
     if issubclass(hint, references.Reference):
-        kind = hint.get_reference_type()
-        if kind is None or isinstance(kind, TypeVar):
-            return Signature("Reference[any]")
-        return Signature(f"Reference[{signature_of(kind).text}]")
-    if issubclass(hint, (collections.abc.Mapping, collections.abc.Sequence, collections.abc.Set)) and not issubclass(hint, str):
-        raise _invalid(hint, f"invalid type {hint}, only list, Sequence, dict and Mapping are supported as collections")
+        return _reference_signature(_referred(hint))
     if dataclasses.is_dataclass(hint):
         name = entity_of_dataclass(hint)
         if name is None:
-            raise _invalid(hint, f"invalid type {hint}, this dataclass has no associated inmanta entity")
+            raise TypingException(None, f"invalid type {hint}, this dataclass has no associated inmanta entity")
         return _leaf(name, hint)
-    if not issubclass(hint, proxy.DynamicProxy):
-        warnings.warn(
-            InmantaWarning(
-                f"Encountered Python type '{hint.__module__}.{hint.__qualname__}' in a plugin's signature, for which there is no"
-                " equivalent in the modelling language. It is read as 'any'. Annotate with"
-                " `typing.Annotated[<type>, ModelType['<model type>']]` to say which type is meant."
-            ),
-            stacklevel=2,
-        )
-    return Signature("any")
+    return _as_any(hint)
 
 
 # -- plugins
@@ -486,16 +508,16 @@ class Plugin(metaclass=PluginMeta):
             self.arguments.append(PluginArgument(p.name, hint, p.kind, p.default))
 
     def normalize(self) -> None:
-        """Finds out what the annotations mean; raises InvalidTypeAnnotation."""
+        """Finds out what the annotations mean; raises InvalidTypeAnnotation or TypingException, see signature_of."""
         for a in self.arguments:
             try:
                 a.signature = signature_of(a.hint)
             except TypingException as e:
-                raise InvalidTypeAnnotation(None, f"{e.msg} (argument {a.name} of plugin {self.get_full_name()})") from e
+                raise type(e)(None, f"{e.msg} (argument {a.name} of plugin {self.get_full_name()})") from e
         try:
             self.return_signature = signature_of(self.return_hint)
         except TypingException as e:
-            raise InvalidTypeAnnotation(None, f"{e.msg} (return value of plugin {self.get_full_name()})") from e
+            raise type(e)(None, f"{e.msg} (return value of plugin {self.get_full_name()})") from e
 
     def check_requirements(self) -> None:
         """Raises Exception when a command that the plugin needs is missing."""

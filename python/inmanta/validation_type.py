@@ -27,13 +27,13 @@ class Regex:
         return {**handler(schema), "pattern": self.pattern}
 
 
-def regex_string(value: str) -> str:
+def regex_string(regex: str) -> str:
     """A regular expression; raises ValueError for any other text."""
     try:
-        re.compile(value)
+        re.compile(regex)
     except re.error as e:
-        raise ValueError(f"invalid regular expression {value!r}: {e}") from None
-    return value
+        raise ValueError(f"invalid regular expression {regex!r}: {e}") from None
+    return regex
 
 
 def _with_regex(expression: str) -> Any:
@@ -47,13 +47,13 @@ def _with_regex(expression: str) -> Any:
     return check
 
 
-def parametrize_type(base_type: Any, type_name: str, params: Optional[dict[str, Any]] = None) -> Any:
+def parametrize_type(base_type: Any, validation_parameters: Optional[dict[str, Any]] = None, *, type_name: str = "the type") -> Any:
     """The type with its parameters, for types that pydantic makes by calling a function."""
-    if params is None:
+    if validation_parameters is None:
         return base_type
     if not callable(base_type):
         raise TypeError(f"{type_name} takes no parameters")
-    return base_type(**params)
+    return base_type(**validation_parameters)
 
 
 def validate_type(fq_type_name: str, value: Any, validation_parameters: Optional[dict[str, Any]] = None) -> None:

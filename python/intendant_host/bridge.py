@@ -20,6 +20,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import enum
+import functools
 import inspect
 import sys
 import typing
@@ -259,7 +260,7 @@ class Host:
 
     def _value(self, answer: dict[str, Any], instance: Any, name: str) -> Any:
         if "unset" in answer:
-            raise ast.UnsetException(f"Value {name} not available", instance, Waiter(answer["unset"], instance, name))
+            raise ast.UnsetException(f"Value {name} not available", Waiter(answer["unset"], instance, name), name)
         if "optional" in answer:
             return runtime.NO_VALUE
         if "missing" in answer:
@@ -300,6 +301,9 @@ class Host:
         attributes: dict[str, Any] = {}
         for a in d["attributes"]:
             owner = self.find_type(a["entity"])
+            if owner is not kind:  # what is inherited is the ancestor's own
+                attributes[a["name"]] = owner.get_attribute(a["name"])
+                continue
             if a.get("relation"):
                 made: Any = attribute.RelationAttribute(owner, self.find_type(a["type"]), a["name"], a["low"], a.get("high"))
                 for side in ("source", "target"):
@@ -309,15 +313,9 @@ class Host:
                 nullable = a["type"].endswith("?")
                 made = attribute.Attribute(owner, asttype.resolve_type(a["type"]), a["name"], "[]" in a["type"], nullable)
             made.comment = a.get("comment")
-            attributes[a["name"]] = made
-        for a in d["attributes"]:
             if a.get("end"):
-                other, end = a["end"]
-                made = attributes[a["name"]]
-                if other == kind.get_full_name() and end in attributes:
-                    made.end = attributes[end]
-                else:
-                    made.end = _LazyEnd(self, other, end)
+                made._find_end = functools.partial(self._attribute, *a["end"])
+            attributes[a["name"]] = made
         return {
             "parents": d["parents"],
             "children": d["children"],
@@ -326,6 +324,9 @@ class Host:
             "comment": d.get("comment"),
             "location": (d["file"], d["line"]) if d.get("file") else None,
         }
+
+    def _attribute(self, kind: str, name: str) -> Any:
+        return self.find_type(kind).get_attribute(name)
 
     def validate(self, type_name: str, value: Any) -> Optional[str]:
         """Checks a value against a typedef; the text of the fault, or None."""
@@ -377,7 +378,7 @@ class Waiter:
     def get_value(self) -> Any:
         """The value; raises UnsetException when it is not there yet."""
         if self.instance is None:
-            raise ast.UnsetException(f"Value {self.name} not available", None, self)
+            raise ast.UnsetException(f"Value {self.name} not available", self, self.name)
         return self.instance.read(self.name)
 
     def is_ready(self) -> bool:
@@ -404,16 +405,6 @@ class Annotation(attribute.RelationAnnotation):
         answer = self._host.ask("describe", self._kind.get_full_name())
         found = next(a for a in answer["attributes"] if a["name"] == self._name)[self._side][self._index]
         return self._host._value(found, None, self._name)
-
-
-class _LazyEnd:
-    """The other end of a relation, looked up when something of it is asked for."""
-
-    def __init__(self, host: Host, kind: str, name: str) -> None:
-        self.__host, self.__kind, self.name = host, kind, name
-
-    def __getattr__(self, key: str) -> Any:
-        return getattr(self.__host.find_type(self.__kind).get_attribute(self.name), key)
 
 
 class Resolver:

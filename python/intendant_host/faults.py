@@ -20,8 +20,8 @@ def describe(exc: BaseException) -> dict[str, Any]:
     """An exception with what the compiler needs to know about it."""
     out = wire.describe(exc)
     data: dict[str, Any] = {"kind": "other"}
-    if isinstance(exc, ast.UnsetException) and isinstance(exc.attribute, Waiter):
-        data = {"kind": "unset", "waiters": [exc.attribute.number]}
+    if isinstance(exc, ast.UnsetException) and isinstance(exc.instance, Waiter):
+        data = {"kind": "unset", "waiters": [exc.instance.number]}
     elif isinstance(exc, ast.MultiUnsetException) and any(isinstance(v, Waiter) for v in exc.result_variables):
         data = {"kind": "unset", "waiters": [v.number for v in exc.result_variables if isinstance(v, Waiter)]}
     elif isinstance(exc, ast.UnknownException):

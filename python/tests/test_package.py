@@ -18,6 +18,7 @@ from inmanta.ast import type as asttype
 from inmanta.config import Config, Option, is_bool, is_list, is_map
 from inmanta.execute import proxy
 from inmanta.execute.util import NoneValue, Unknown
+from inmanta.warnings import InmantaWarning
 from intendant_host import wire
 
 
@@ -303,9 +304,20 @@ class Signatures(unittest.TestCase):
         class Alone:
             x: int
 
-        for hint in (set[int], dict[int, str], Union, tuple[int], Alone, 5):
+        for hint in (Union, Optional, 5):
             with self.subTest(hint=hint), self.assertRaises(ast.InvalidTypeAnnotation):
                 plugins.signature_of(hint)
+        kinds: tuple[Any, ...] = (set[int], dict[int, str], typing.MutableMapping[str, int], typing.MutableSequence[int], Alone)
+        for hint in kinds:
+            with self.subTest(hint=hint), self.assertRaises(ast.TypingException) as caught:
+                plugins.signature_of(hint)
+            self.assertNotIsInstance(caught.exception, ast.InvalidTypeAnnotation)
+
+    def test_read_as_any(self) -> None:
+        kinds: tuple[Any, ...] = (set, frozenset, tuple, tuple[int], bytes, uuid.UUID, proxy.DynamicProxy)
+        for hint in kinds:
+            with self.subTest(hint=hint), self.assertWarnsRegex(InmantaWarning, "It is read as 'any'"):
+                self.assertEqual(plugins.signature_of(hint).text, "any")
 
     def test_outside_a_module(self) -> None:
         with self.assertRaisesRegex(Exception, "should be loaded in the inmanta_plugins package"):

@@ -44,6 +44,9 @@ class Range(Location):
         self.end_lnr = end_lnr
         self.end_char = end_char
 
+    def __str__(self) -> str:
+        return f"{self.file}:{self.lnr}:{self.start_char}"
+
     def merge(self, other: Location) -> Location:
         """The place that covers both, when they are in one file."""
         if not isinstance(other, Range) or other.file != self.file:
@@ -282,20 +285,6 @@ class DuplicateException(TypingException):
         self.other = other
 
 
-class AttributeException(RuntimeException):
-    """An attribute can not be set."""
-
-    def __init__(self, stmt: Any, instance: Any = None, attribute: str = "", cause: Optional[CompilerException] = None) -> None:
-        RuntimeException.__init__(self, stmt, f"Could not set attribute `{attribute}` on instance `{instance}`")
-        self.attribute = attribute
-        self.instance = instance
-        self.cause = cause
-
-    def get_causes(self) -> list[CompilerException]:
-        """The fault behind this one."""
-        return [] if self.cause is None else [self.cause]
-
-
 class OptionalValueException(RuntimeException):
     """An optional relation was read that has no value."""
 
@@ -315,8 +304,8 @@ class UnsetException(RuntimeException):
         self.msg = msg
 
     def get_result_variable(self) -> Any:
-        """What will have the value."""
-        return self.attribute
+        """What will have the value: what MultiUnsetException takes."""
+        return self.instance
 
 
 class MultiUnsetException(RuntimeException):
@@ -371,6 +360,15 @@ class WrappingRuntimeException(RuntimeException):
         return [self.__cause__] if isinstance(self.__cause__, CompilerException) else []
 
 
+class AttributeException(WrappingRuntimeException):
+    """An attribute can not be set; the fault behind it says why."""
+
+    def __init__(self, stmt: Optional[Any], instance: Any, attribute: str, cause: CompilerException) -> None:
+        WrappingRuntimeException.__init__(self, stmt, f"Could not set attribute `{attribute}` on instance `{instance}`", cause)
+        self.attribute = attribute
+        self.instance = instance
+
+
 class ExternalException(RuntimeException):
     """An exception that is no fault of the model, with what was done when it came."""
 
@@ -380,7 +378,8 @@ class ExternalException(RuntimeException):
 
     def format_trace(self, indent: str = "", indent_level: int = 0) -> str:
         """The text with Python's traceback."""
-        part = "".join(traceback.format_exception_only(type(self.__cause__), self.__cause__)).strip()
+        # type is the module inmanta.ast.type here, as soon as somebody has imported that.
+        part = "".join(traceback.format_exception_only(self.__cause__.__class__, self.__cause__)).strip()
         return f"{indent * indent_level}{self.format()}\n{indent * indent_level}caused by: {part}"
 
 
@@ -421,12 +420,27 @@ class MultiException(CompilerException):
         self.others = others
 
     def get_causes(self) -> list[CompilerException]:
-        """The faults."""
-        return self.others
+        """The faults: the most telling first, then by their places."""
+
+        def rank(fault: CompilerException) -> tuple[int, str, int]:
+            where = fault.get_location()
+            return (fault.importantance(), "", 0) if where is None else (fault.importantance(), where.file, where.lnr)
+
+        return sorted(self.others, key=rank)
 
     def format(self) -> str:
         """How many there are."""
         return f"Reported {len(self.others)} errors"
+
+    def format_trace(self, indent: str = "", indent_level: int = 0) -> str:
+        """All faults with their causes."""
+        out = indent * indent_level + self.format()
+        for number, fault in enumerate(self.get_causes()):
+            out += f"\n{indent * indent_level}error {number}:\n{fault.format_trace(indent, indent_level + 1)}"
+        return out
+
+    def __str__(self) -> str:
+        return "\n\t".join([self.format() + ":", *map(str, self.others)])
 
 
 LocatableText = Union[str, LocatableString]

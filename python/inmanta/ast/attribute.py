@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from inmanta.ast.type import Type
 
@@ -74,10 +74,15 @@ class RelationAttribute(Attribute):
         super().__init__(entity, value, name, multi=high != 1)
         self.low = low
         self.high = high
-        self.end: Optional[RelationAttribute] = None
+        self._find_end: Optional[Callable[[], RelationAttribute]] = None
         self.freeze_dependents = False
         self.source_annotations: list[RelationAnnotation] = []
         self.target_annotations: list[RelationAnnotation] = []
+
+    @property
+    def end(self) -> Optional[RelationAttribute]:
+        """The other end of the relation; None when that has no name."""
+        return None if self._find_end is None else self._find_end()
 
     def is_optional(self) -> bool:
         return self.low == 0

@@ -35,7 +35,6 @@ class Entity(NamedType):
         self.__describe = describe
         self.__find = find
         self.__details: Optional[dict[str, Any]] = None
-        self.location: Optional[Location] = None
 
     @property
     def _details(self) -> dict[str, Any]:
@@ -94,13 +93,15 @@ class Entity(NamedType):
                 todo.extend(child.child_entities)
         return out
 
-    def is_parent(self, entity: Entity) -> bool:
-        """Reports whether another entity is an ancestor."""
-        return entity.get_full_name() in self.__all_parents
+    def is_parent(self, parent_candidate: Entity) -> bool:
+        """Reports whether another entity is an ancestor of this one. An entity is not its own ancestor."""
+        return parent_candidate.get_full_name() in self.__all_parents
 
-    def is_subclass(self, cls: Entity) -> bool:
-        """Reports whether another entity descends from this one."""
-        return self.get_full_name() in cls.get_all_parent_names()
+    def is_subclass(self, superclass_candidate: Entity, *, strict: bool = True) -> bool:
+        """Reports whether this entity descends from another one. With strict=False each entity descends from itself."""
+        if not strict and superclass_candidate.get_full_name() == self.__full_name:
+            return True
+        return self.is_parent(superclass_candidate)
 
     @property
     def attributes(self) -> dict[str, Attribute]:
@@ -146,16 +147,18 @@ class Entity(NamedType):
         if not isinstance(value, runtime.Instance):
             raise RuntimeException(None, f"Invalid type for value '{value}', should be type {self}")
         kind = value.type
-        if kind is not self and self.__full_name != kind.get_full_name() and not self.is_subclass(kind):
+        if kind is not self and self.__full_name != kind.get_full_name() and not kind.is_subclass(self):
             raise RuntimeException(None, f"Invalid class type for {value}, should be {self}")
         return True
 
+    @property
+    def location(self) -> Optional[Location]:
+        """Where the entity is declared."""
+        where = self._details.get("location")
+        return None if where is None else Location(where[0], where[1])
+
     def get_location(self) -> Optional[Location]:
         """Where the entity is declared."""
-        if self.location is None:
-            where = self._details.get("location")
-            if where is not None:
-                self.location = Location(where[0], where[1])
         return self.location
 
     def find_attribute(self, name: str) -> Attribute:

@@ -45,13 +45,13 @@ class Type:
         return RuntimeException(None, f"Invalid value '{value}', expected {self.type_string_internal()}")
 
     def __str__(self) -> str:
-        return self.type_string_internal()
+        return self.type_string() or self.type_string_internal()
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and str(self) == str(other)
+        return isinstance(other, Type) and type(self) is type(other) and self.type_string_internal() == other.type_string_internal()
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash(self.type_string_internal())
 
 
 class NamedType(Type):
@@ -65,7 +65,7 @@ class NamedType(Type):
 class Any(Type):
     """Every value."""
 
-    def type_string(self) -> str:
+    def type_string_internal(self) -> str:
         return "any"
 
 
@@ -118,15 +118,12 @@ class Number(Primitive):
         raise self._invalid(value)
 
     def try_cast(self, value: Optional[object]) -> object:
-        if isinstance(value, (int, float)):
-            return value
-        try:
-            return int(value)  # type: ignore[call-overload]
-        except ValueError:
-            return float(value)  # type: ignore[arg-type]
+        if isinstance(value, bool):
+            return int(value)
+        return value if isinstance(value, (int, float)) else float(value)  # type: ignore[arg-type]
 
 
-class Integer(Number):
+class Integer(Primitive):
     """Integers."""
 
     _name = "int"
@@ -165,7 +162,7 @@ class Bool(Primitive):
         raise self._invalid(value)
 
     def try_cast(self, value: Optional[object]) -> object:
-        return bool(value)
+        return not isinstance(value, NoneValue) and bool(value)
 
 
 class String(Primitive):
@@ -229,6 +226,12 @@ class LiteralList(TypedList):
     def __init__(self) -> None:
         super().__init__(Literal())
 
+    def get_base_type(self) -> Type:
+        return self
+
+    def with_base_type(self, base_type: Type) -> Type:
+        return base_type
+
     def type_string(self) -> Optional[str]:
         return "list"
 
@@ -259,9 +262,6 @@ class TypedDict(Dict):
             for element in value.values():
                 self.element_type.validate(element)
         return True
-
-    def type_string(self) -> Optional[str]:
-        return None
 
     def type_string_internal(self) -> str:
         return f"dict[string, {self.element_type.type_string_internal()}]"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Callable, ClassVar, TypeVar
+
+LOGGER = logging.getLogger(__name__)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,14 +31,17 @@ class Finalizers:
         cls.__finalizers = []
 
     @classmethod
-    def call_finalizers(cls) -> None:
-        """Runs the functions; all of them, also when one fails. Raises the first exception."""
+    def call_finalizers(cls, should_log: bool = False) -> None:
+        """Runs the functions; all of them, also when one fails. Raises the first exception, or logs each with should_log."""
         first = None
         for fnc in cls.__finalizers:
             try:
                 fnc()
             except Exception as e:
-                first = first or e
+                if should_log:
+                    LOGGER.exception("Finalizer function %s failed", fnc)
+                else:
+                    first = first or e
         if first is not None:
             raise first
 

@@ -112,6 +112,7 @@ class DiscoveredResourceInput(BaseModel):
 
     discovered_resource_id: str
     values: Dict[str, Any]
+    managed_resource_uri: Optional[str] = None
     discovery_resource_id: str
 
 

@@ -14,6 +14,7 @@ from inmanta import references
 from inmanta.ast import NotFoundException, RuntimeException, UnexpectedReference, UnknownException, UnsetException
 from inmanta.execute.util import NoneValue, Unknown
 from inmanta.stable_api import stable_api
+from inmanta.util import JSONSerializable
 
 __all__ = [
     "CallProxy",
@@ -257,8 +258,11 @@ class DynamicProxy:
         return "@" + repr(self._get_instance())
 
 
-class SequenceProxy(DynamicProxy):
-    """A view of a list."""
+class SequenceProxy(DynamicProxy, JSONSerializable):
+    """A view of a list. It can be read by index and iterated over, and is no list otherwise."""
+
+    def __init__(self, iterator: Any, *, context: Optional[ProxyContext] = None) -> None:
+        DynamicProxy.__init__(self, iterator, context=context)
 
     def __getitem__(self, key: int) -> Any:
         items = self._get_instance()
@@ -277,8 +281,11 @@ class SequenceProxy(DynamicProxy):
         return list(self)
 
 
-class DictProxy(DynamicProxy, Mapping[str, Any]):
-    """A view of a dict."""
+class DictProxy(DynamicProxy, Mapping[str, Any], JSONSerializable):
+    """A view of a dict. It is a Mapping and no dict."""
+
+    def __init__(self, mydict: Any, *, context: Optional[ProxyContext] = None) -> None:
+        DynamicProxy.__init__(self, mydict, context=context)
 
     def __getitem__(self, key: str) -> Any:
         items = self._get_instance()

@@ -8,15 +8,14 @@ from typing import Any, Callable, Dict, List, Optional
 from inmanta import util
 
 
-def custom_json_encoder(o: object) -> Any:
+def custom_json_encoder(o: object, tz_aware: bool = True) -> Any:
     """Encode, for the API, what the module json does not know."""
-    return util.api_boundary_json_encoder(o)
+    return util.api_boundary_json_encoder(o, tz_aware)
 
 
-def json_encode(value: object, tornado: bool = True) -> str:
-    """Encode a value for the API. With tornado, "</" is escaped, so that the text can stand in HTML."""
-    text = json.dumps(value, default=custom_json_encoder)
-    return text.replace("</", "<\\/") if tornado else text
+def json_encode(value: object, tz_aware: bool = True) -> str:
+    """Encode a value for the API. "</" is escaped, so that the text can stand in HTML."""
+    return json.dumps(value, default=lambda o: custom_json_encoder(o, tz_aware)).replace("</", "<\\/")
 
 
 class Result:

@@ -163,7 +163,7 @@ def call(transport: Transport, name: str, args: "tuple[object, ...]", kwargs: Di
     if method.verb in ("GET", "HEAD", "DELETE"):
         query = urlencode([(key, _text(v)) for key, value in values.items() for v in _several(value)])
         return transport(method.verb, path + ("?" + query if query else ""), headers, None, timeout)
-    return transport(method.verb, path, headers, json_encode(values, tornado=False), timeout)
+    return transport(method.verb, path, headers, json_encode(values), timeout)
 
 
 def _several(value: Any) -> List[Any]:
@@ -175,7 +175,7 @@ def _text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (str, int, float, uuid.UUID)):
         return str(getattr(value, "value", value))
-    return json_encode(value, tornado=False)
+    return json_encode(value)
 
 
 class _Base:

@@ -13,6 +13,7 @@ import re
 import sys
 import threading
 import uuid
+from abc import ABC, abstractmethod
 from collections import abc
 from typing import Any, Awaitable, BinaryIO, Callable, Coroutine, Optional, TypeVar
 from urllib.parse import ParseResult, SplitResult
@@ -67,29 +68,34 @@ def ensure_directory_exist(directory: str, *subdirs: str) -> str:
     return path
 
 
-class JSONSerializable:
+class JSONSerializable(ABC):
     """A base for values that have their own JSON form."""
 
+    @abstractmethod
     def json_serialization_step(self) -> Any:
         """Return the value in terms that JSON has."""
-        raise NotImplementedError
 
 
-def _encode_datetime(value: datetime.datetime, naive_is_utc: bool) -> str:
+def _encode_datetime(value: datetime.datetime, naive_is_utc: bool, tz_aware: bool = True) -> str:
     if value.tzinfo is None:
         value = value.replace(tzinfo=datetime.timezone.utc) if naive_is_utc else value.astimezone()
+    if not tz_aware:
+        value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     return value.isoformat(timespec="microseconds")
 
 
-def _encode(o: object, naive_is_utc: bool) -> Any:
+def _encode(o: object, naive_is_utc: bool, tz_aware: bool = True) -> Any:
     """Return what JSON has for a value that the module json does not know; TypeError when there is nothing."""
     step = getattr(o, "json_serialization_step", None)
     if callable(step):
         return step()
     if isinstance(o, datetime.datetime):
-        return _encode_datetime(o, naive_is_utc)
+        return _encode_datetime(o, naive_is_utc, tz_aware)
     if isinstance(o, (uuid.UUID, ParseResult, SplitResult)):
         return o.geturl() if not isinstance(o, uuid.UUID) else str(o)
+    to_dict = getattr(o, "to_dict", None)
+    if callable(to_dict):
+        return to_dict()
     if isinstance(o, enum.Enum):
         return o.name
     if isinstance(o, Exception):
@@ -97,9 +103,8 @@ def _encode(o: object, naive_is_utc: bool) -> Any:
     dump = getattr(o, "model_dump", None)
     if callable(dump):
         return dump(by_alias=True)
-    to_dict = getattr(o, "to_dict", None)
-    if callable(to_dict):
-        return to_dict()
+    if type(o).__module__.startswith(("pydantic.", "pydantic_core.")):
+        return str(o)  # its URLs, and its secrets, which hide themselves
     if dataclasses.is_dataclass(o) and not isinstance(o, type):
         return {f.name: getattr(o, f.name) for f in dataclasses.fields(o)}
     if type(o).__name__ == "Unknown" and type(o).__module__.startswith("inmanta."):
@@ -116,9 +121,9 @@ def internal_json_encoder(o: object) -> Any:
     return _encode(o, naive_is_utc=False)
 
 
-def api_boundary_json_encoder(o: object) -> Any:
-    """Encode for the API: a time without a zone is UTC."""
-    return _encode(o, naive_is_utc=True)
+def api_boundary_json_encoder(o: object, tz_aware: bool = True) -> Any:
+    """Encode for the API: a time without a zone is UTC. With tz_aware=False times are written in UTC without their zone."""
+    return _encode(o, naive_is_utc=True, tz_aware=tz_aware)
 
 
 _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*(.*?)\s*$", re.DOTALL)
@@ -199,12 +204,19 @@ def run_in_thread(func: Callable[[], T], timeout: Optional[float] = None) -> T:
     return value  # type: ignore[no-any-return]
 
 
-def wait_sync(awaitable: Awaitable[T], timeout: Optional[float] = None) -> T:
-    """Wait for something asynchronous from code that is not, also from within a running event loop."""
+def wait_sync(
+    awaitable: Awaitable[T], *, timeout: Optional[float] = 120, ioloop: Optional[asyncio.AbstractEventLoop] = None
+) -> T:
+    """Wait for something asynchronous from code that is not, also from within a running event loop.
+
+    It runs in ioloop, which another thread runs, or in a loop of its own. TimeoutError: it takes more than timeout seconds.
+    """
 
     async def bounded() -> T:
         return await asyncio.wait_for(awaitable, timeout)
 
+    if ioloop is not None:
+        return asyncio.run_coroutine_threadsafe(bounded(), ioloop).result()
     try:
         asyncio.get_running_loop()
     except RuntimeError:

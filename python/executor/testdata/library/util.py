@@ -61,7 +61,10 @@ try:
     raise AssertionError("an object is not JSON")
 except TypeError:
     pass
-assert json_encode({"a": "</script>"}) == '{"a": "<\\/script>"}' and json_encode("</", tornado=False) == '"</"'
+assert json_encode({"a": "</script>"}) == '{"a": "<\\/script>"}' 
+zoned = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+assert util.api_boundary_json_encoder(naive, tz_aware=False) == "2026-01-02T03:04:05.000000"
+assert json_encode(zoned, tz_aware=False) == '"2026-01-02T01:04:05.000000"' and json_encode(zoned) == '"2026-01-02T03:04:05.000000+02:00"'
 
 
 async def slow(value, seconds=0.0):
