@@ -307,9 +307,10 @@ class Executor:
         except TaskInterrupted:
             raise
         except BaseException as e:  # noqa: BLE001 - SystemExit ends the operation, not the process
+            doing = {"dryrun": "during the dry run of", "getfact": "while getting facts about"}.get(args["kind"], "during deployment of")
             ctx.exception(
-                "An error occurred during deployment of %(resource_id)s (exception: %(exception)s)",
-                resource_id=str(resource.id),
+                f"An error occurred {doing} %(resource_id)s (exception: %(exception)s)",
+                resource_id=resource.id.resource_str(),
                 exception=f"{type(e).__name__}({str(e)!r})",
             )
             return self._result(args, ctx, "failed")
@@ -340,14 +341,7 @@ class Executor:
                 args, f"Unable to find a handler for {resource.id}: {_short(e)}", traceback.format_exc(), log=ctx.error
             )
         try:
-            try:
-                self._resolve(args, resource, ctx)
-            except (MutatorMissingError, ReferenceMissingError) as e:
-                return self._unavailable(args, str(e), traceback.format_exc(), log=ctx.error)
-            except SkipResource as e:
-                waits = isinstance(e, SkipResourceForDependencies)
-                ctx.warning("Resource %(resource_id)s was skipped: %(reason)s", resource_id=str(resource.id), reason=str(e))
-                return self._result(args, ctx, "skipped_for_dependency" if waits else "skipped")
+            self._resolve(args, resource, ctx)
             if args["kind"] == "getfact":
                 found = handler.check_facts(ctx, resource)
                 for name, value in (found or {}).items():
@@ -359,6 +353,19 @@ class Executor:
             requires = {name: _state(const.ResourceState, state) for name, state in args["requires"].items()}
             handler.deploy(ctx, resource, requires)
             return self._result(args, ctx, self._outcome(ctx))
+        except (MutatorMissingError, ReferenceMissingError) as e:
+            return self._unavailable(args, str(e), traceback.format_exc(), log=ctx.error)
+        except SkipResource as e:
+            # A handler's own execute, its reload, or a reference may raise it as well.
+            if args["kind"] in ("dryrun", "getfact"):
+                raise
+            waits = isinstance(e, SkipResourceForDependencies)
+            ctx.warning(
+                "Resource %(resource_id)s was skipped: %(reason)s",
+                resource_id=resource.id.resource_str(),
+                reason=", ".join(map(str, e.args)),
+            )
+            return self._result(args, ctx, "skipped_for_dependency" if waits else "skipped")
         finally:
             try:
                 handler.close()

@@ -224,11 +224,11 @@ def eviction(
     evict_after_creation: float,
 ) -> "tuple[float, float]":
     """Turn the arguments of today and of yesterday into seconds after the last access and after the creation."""
+    accessed, created, old = max(evict_after_last_access, 0.0), max(evict_after_creation, 0.0), max(timeout or 0.0, 0.0)
     if for_version is True:
-        return evict_after_last_access or DEFAULT_EVICT_AFTER_LAST_ACCESS, 0.0
+        return accessed or DEFAULT_EVICT_AFTER_LAST_ACCESS, 0.0
     if for_version is False:
-        return 0.0, evict_after_creation or timeout or LEGACY_TIMEOUT
-    created = evict_after_creation or timeout or 0.0
-    if not created and not evict_after_last_access:
-        return DEFAULT_EVICT_AFTER_LAST_ACCESS, 0.0
-    return evict_after_last_access, created
+        return 0.0, created or old or LEGACY_TIMEOUT
+    if accessed or created:
+        return accessed, created
+    return (0.0, old) if old else (DEFAULT_EVICT_AFTER_LAST_ACCESS, 0.0)

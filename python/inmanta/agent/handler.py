@@ -192,6 +192,7 @@ class HandlerContext(LoggerABC):
         self._purged = self._updated = self._created = False
         self._change = const.Change.nochange
         self._changes: Dict[str, AttributeStateChange] = {}
+        self._status: Optional[const.ResourceState] = None
         self._resource_state: Optional[const.HandlerResourceState] = None
         self._logs: List[data.LogLine] = []
         self._facts: List[Dict[str, Any]] = []
@@ -207,11 +208,7 @@ class HandlerContext(LoggerABC):
     @property
     def status(self) -> Optional[const.ResourceState]:
         """The status as the server knows it, None before it was set."""
-        if self._resource_state is None:
-            return None
-        if self._resource_state is const.HandlerResourceState.skipped_for_dependency:
-            return const.ResourceState.skipped
-        return const.ResourceState(self._resource_state.value)
+        return self._status
 
     @property
     def resource_state(self) -> Optional[const.HandlerResourceState]:
@@ -261,15 +258,15 @@ class HandlerContext(LoggerABC):
 
     def set_status(self, status: const.ResourceState) -> None:
         """Set the status; the older form of set_resource_state."""
+        self._status = status
         try:
-            state = const.HandlerResourceState(const.ResourceState(status).value)
+            self._resource_state = const.HandlerResourceState(const.ResourceState(status).value)
         except ValueError:
             self.warning(
                 "Called set_status with status %(status)s, which a handler can not set; the resource counts as failed.",
                 status=getattr(status, "value", str(status)),
             )
-            state = const.HandlerResourceState.failed
-        self.set_resource_state(state)
+            self._resource_state = const.HandlerResourceState.failed
 
     def set_resource_state(self, new_state: const.HandlerResourceState) -> None:
         """Set what the handler made of the resource."""
@@ -277,6 +274,8 @@ class HandlerContext(LoggerABC):
         if new_state is const.HandlerResourceState.non_compliant and not self._changes:
             raise InvalidOperation("Unable to set the state to non_compliant: no changes were reported.")
         self._resource_state = new_state
+        waits = new_state is const.HandlerResourceState.skipped_for_dependency  # the one that the server does not know
+        self._status = const.ResourceState.skipped if waits else const.ResourceState(new_state.value)
 
     def get(self, name: str) -> Any:
         """Return a value that was kept with set. KeyError: there is none."""
@@ -435,29 +434,26 @@ class HandlerAPI(ABC, Generic[TResource]):
             self.pre(ctx, resource)
             found = self.facts(ctx, resource) or {}
         finally:
-            self._post(ctx, resource)
+            self._post(ctx, resource, "getting facts about")
         return found
 
-    def _post(self, ctx: HandlerContext, resource: TResource) -> None:
+    def _post(self, ctx: HandlerContext, resource: TResource, what: str = "deployment of") -> None:
         try:
             self.post(ctx, resource)
         except Exception as e:
             ctx.exception(
-                "An error occurred after deployment of %(resource_id)s (exception: %(exception)s)",
-                resource_id=str(resource.id),
+                f"An error occurred after {what} %(resource_id)s (exception: %(exception)s)",
+                resource_id=resource.id.resource_str(),
                 exception=_named(e),
             )
 
     def deploy(self, ctx: HandlerContext, resource: TResource, requires: Mapping[str, const.ResourceState]) -> None:
         """Execute if what the resource requires is deployed, and reload if that has changed."""
-        if not getattr(resource, "report_only", False):
-            if self._blocked(ctx, resource, requires):
-                ctx.set_resource_state(const.HandlerResourceState.skipped_for_dependency)
-                return
+        if not getattr(resource, "report_only", False) and self._blocked(ctx, resource, requires):
+            ctx.set_resource_state(const.HandlerResourceState.skipped_for_dependency)
+            return
         self.execute(ctx, resource)
-        if getattr(resource, "report_only", False) or ctx.resource_state is not const.HandlerResourceState.deployed:
-            return  # nothing is done about a resource that is only watched, or that has failed
-        if self._dependency_changed(resource) and self.can_reload():
+        if self.can_reload() and self._dependency_changed(resource):
             self.do_reload(ctx, resource)
 
     def _blocked(self, ctx: HandlerContext, resource: TResource, requires: Mapping[str, const.ResourceState]) -> bool:
@@ -588,6 +584,12 @@ def _observe(ctx: HandlerContext, resource: Any, dry_run: bool) -> bool:
     if getattr(resource, "report_only", False):
         state = const.HandlerResourceState
         ctx.set_resource_state(state.non_compliant if ctx.changes else state.deployed)
+        if ctx.changes:
+            ctx.info(
+                "Resource %(resource_id)s was marked as non-compliant.",
+                resource_id=resource.id.resource_str(),
+                changes={name: change.model_dump() for name, change in ctx.changes.items()},
+            )
         return True
     if dry_run:
         ctx.set_resource_state(const.HandlerResourceState.dry)
@@ -600,14 +602,18 @@ def _failed(ctx: HandlerContext, resource: Any, e: Exception) -> None:
         for_dependencies = isinstance(e, SkipResourceForDependencies)
         state = const.HandlerResourceState
         ctx.set_resource_state(state.skipped_for_dependency if for_dependencies else state.skipped)
-        ctx.warning("Resource %(resource_id)s was skipped: %(reason)s", resource_id=str(resource.id), reason=str(e))
+        ctx.warning("Resource %(resource_id)s was skipped: %(reason)s", resource_id=resource.id.resource_str(), reason=_reason(e))
         return
     ctx.set_resource_state(const.HandlerResourceState.failed)
     ctx.exception(
         "An error occurred during deployment of %(resource_id)s (exception: %(exception)s)",
-        resource_id=str(resource.id),
+        resource_id=resource.id.resource_str(),
         exception=_named(e),
     )
+
+
+def _reason(e: Exception) -> str:
+    return ", ".join(map(str, e.args))
 
 
 class CRUDHandler(ResourceHandler[TPurgeableResource]):
