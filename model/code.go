@@ -46,7 +46,8 @@ type ModuleCode struct {
 
 // CodeFile is one Python source.
 type CodeFile struct {
-	// Name is the Python module's dotted name, such as inmanta_plugins.fabric.vlan.
+	// Name is the Python module's dotted name, such as inmanta_plugins.fabric.vlan, or inmanta_fabric of a package that the module
+	// brings besides.
 	Name string `json:"name"`
 	// Hash is the SHA-1 of the content in hex; the content is in the file storage.
 	Hash string `json:"hash"`
@@ -76,9 +77,18 @@ func (m ModuleCode) Sum() string {
 
 var (
 	moduleNamePattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	codeNamePattern   = lazyregexp.New(`^inmanta_plugins(\.[\p{L}_][\p{L}\p{N}_]*)+$`)
+	codeNamePattern   = lazyregexp.New(`^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$`)
 	codeHashPattern   = lazyregexp.New(`^[0-9a-f]{40}$`)
 )
+
+// reserved are the packages that code of a module may not add to, but for its own part of inmanta_plugins.
+var reserved = []string{"inmanta_plugins", "inmanta", "intendant_host"}
+
+// top is the package at the beginning of a dotted name.
+func top(name string) string {
+	name, _, _ = strings.Cut(name, ".")
+	return name
+}
 
 // Validate checks names, hashes and sizes, as whoever takes code in from outside must. It fails with [ErrInvalid].
 func (m ModuleCode) Validate() error {
@@ -100,8 +110,8 @@ func (m ModuleCode) Validate() error {
 	for _, f := range m.Files {
 		switch {
 		case len(f.Name) > MaxCodeText || !codeNamePattern().MatchString(f.Name):
-			return bad("%q is not the dotted name of a Python module below inmanta_plugins", f.Name)
-		case f.Name != root && !strings.HasPrefix(f.Name, root+"."):
+			return bad("%q is not the dotted name of a Python module", f.Name)
+		case f.Name != root && !strings.HasPrefix(f.Name, root+".") && slices.Contains(reserved, top(f.Name)):
 			return bad("%s is not below %s", f.Name, root)
 		case seen[f.Name]:
 			return bad("%s is there twice", f.Name)

@@ -50,6 +50,7 @@ func TestModuleCodeRefused(t *testing.T) {
 		"module path":      {func(c *model.ModuleCode) { c.Module = "../fabric" }, "one Python identifier"},
 		"file path":        {func(c *model.ModuleCode) { c.Files[0].Name = "inmanta_plugins.fabric/../x" }, "dotted name"},
 		"foreign file":     {func(c *model.ModuleCode) { c.Files[0].Name = "inmanta_plugins.fabricator" }, "not below"},
+		"our package":      {func(c *model.ModuleCode) { c.Files[0].Name = "inmanta.resources" }, "not below"},
 		"double file":      {func(c *model.ModuleCode) { c.Files[0].Name = c.Files[1].Name }, "there twice"},
 		"hash":             {func(c *model.ModuleCode) { c.Files[0].Hash = "../../etc/passwd" }, "not a SHA-1"},
 		"pip option":       {func(c *model.ModuleCode) { c.Requirements = []string{"--index-url=http://evil"} }, "option of pip"},

@@ -35,7 +35,29 @@ type code struct {
 // source is a Python file.
 type source struct {
 	name string // of the Python module, such as inmanta_plugins.fabric.vlan
-	path string // within the module's tree
+	path string // within the module's tree, or within root
+	root fs.FS  // the tree of a package that the module brings besides; nil for the module's own
+}
+
+// read reads the text of a source.
+func (c *code) read(s source) ([]byte, error) {
+	if s.root != nil {
+		return readSource(s.root, s.path)
+	}
+	return readSource(c.m.Root, s.path)
+}
+
+// addPackage adds the sources of a package that the module brings besides its plugins. They are not imported by themselves.
+func (c *code) addPackage(name, dir string) error {
+	root := os.DirFS(dir)
+	other := &code{m: &module.Module{Root: root}}
+	if err := other.find(".", name); err != nil {
+		return fmt.Errorf("looking for the package %s of module %s: %w", name, c.m.Name, err)
+	}
+	for _, f := range other.files {
+		c.files = append(c.files, source{f.name, f.path, root})
+	}
+	return nil
 }
 
 func (c *code) display(s source) string { return path.Join(c.m.Dir, s.path) }
@@ -95,9 +117,9 @@ func (c *code) find(dir, pkg string) error {
 				dirs = append(dirs, name)
 			}
 		case name == "__init__.py":
-			c.files = slices.Insert(c.files, c.first(pkg), source{pkg, path.Join(dir, name)})
+			c.files = slices.Insert(c.files, c.first(pkg), source{name: pkg, path: path.Join(dir, name)})
 		case path.Ext(name) == ".py" && identifier().MatchString(strings.TrimSuffix(name, ".py")):
-			c.files = append(c.files, source{pkg + "." + strings.TrimSuffix(name, ".py"), path.Join(dir, name)})
+			c.files = append(c.files, source{name: pkg + "." + strings.TrimSuffix(name, ".py"), path: path.Join(dir, name)})
 		}
 		if len(c.files) > maxFiles {
 			return fmt.Errorf("it has more than %d Python files", maxFiles)
@@ -171,7 +193,7 @@ func ship(mods []*code, types map[string][]string) ([]model.ModuleCode, []model.
 	for _, c := range mods {
 		mc := model.ModuleCode{Module: c.m.Name, Types: types[c.m.Name], Requirements: requirements(c.m)}
 		for _, f := range c.files {
-			text, err := readSource(c.m.Root, f.path)
+			text, err := c.read(f)
 			if err != nil {
 				return nil, nil, fmt.Errorf("reading the code of module %s: %w", c.m.Name, err)
 			}
@@ -191,7 +213,7 @@ func ship(mods []*code, types map[string][]string) ([]model.ModuleCode, []model.
 }
 
 // requirements are the Python packages that a module says it needs. A V1 module says so in requirements.txt, one line each; of a
-// V2 module its metadata has them. Other modules are shipped themselves, and Intendant's own package is at each agent.
+// V2 module its metadata has them. What it says of inmanta-core and of other modules tells agents which packages it expects besides.
 func requirements(m *module.Module) []string {
 	lines := m.Metadata.Requires
 	if m.Layout == module.LayoutV1 {
@@ -208,21 +230,12 @@ func requirements(m *module.Module) []string {
 	var out []string
 	for _, line := range lines {
 		line = strings.TrimSpace(line)
-		name := strings.ToLower(strings.ReplaceAll(line, "_", "-"))
-		if line == "" || line[0] == '#' || line[0] == '-' || strings.HasPrefix(name, "inmanta-module-") || packageName(name) == "inmanta-core" || packageName(name) == "inmanta" {
+		if line == "" || line[0] == '#' || line[0] == '-' {
 			continue
 		}
 		out = append(out, line)
 	}
 	return out
-}
-
-// packageName is the name that a requirement begins with.
-func packageName(requirement string) string {
-	if i := strings.IndexAny(requirement, " <>=!~;[(@"); i >= 0 {
-		return requirement[:i]
-	}
-	return requirement
 }
 
 // copyTree writes a tree to a new directory. Links and the like are left out.

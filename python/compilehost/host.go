@@ -264,6 +264,12 @@ type loaded struct {
 	Handlers   [][2]string `json:"handlers"`
 	Managers   int         `json:"managers"`
 	Finalizers int         `json:"finalizers"`
+	// Siblings are packages that modules bring besides their plugins.
+	Siblings []struct {
+		Module string `json:"module"`
+		Name   string `json:"name"`
+		Dir    string `json:"dir"`
+	} `json:"siblings"`
 	// Besides are the modules that only Python code imports.
 	Besides []struct {
 		Name     string   `json:"name"`

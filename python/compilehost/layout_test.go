@@ -114,7 +114,7 @@ class H(CRUDHandler):
 	for what, c := range map[string][2]string{
 		"files":        {strings.Join(names, " "), "inmanta_plugins.one inmanta_plugins.one.lib inmanta_plugins.one.lib.deep"},
 		"types":        {strings.Join(code.Types, " "), "one::E one::Mut one::Other"},
-		"requirements": {strings.Join(code.Requirements, " "), "netaddr>=1.0"},
+		"requirements": {strings.Join(code.Requirements, " "), "inmanta-module-std netaddr>=1.0"},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("%s: %q, want %q", what, c[0], c[1])
@@ -173,6 +173,58 @@ def name() -> "string":
 		left, err := filepath.Glob(filepath.Join(place, "__pycache__", "*"))
 		if err != nil || len(left) > 0 {
 			t.Errorf("bytecode next to sources: %v %v", left, err)
+		}
+	}
+}
+
+// A package that a module of the layout V2 brings besides its plugins is shipped with it, if its code imports it: an installed one by
+// what its installation lists, a checkout by what lies beside its plugins.
+func TestShippingSiblings(t *testing.T) {
+	t.Parallel()
+	site, checkout := t.TempDir(), t.TempDir()
+	for root, files := range map[string]map[string]string{
+		site: {
+			"inmanta_plugins/one/model/_init.cf":             "entity E extends std::Resource:\n    string name\nend\nimplement E using std::none\n",
+			"inmanta_plugins/one/setup.cfg":                  "[metadata]\nname = inmanta-module-one\nversion = 1.0\n",
+			"inmanta_plugins/one/__init__.py":                "import inmanta_one.deep\nfrom inmanta.resources import Resource, resource\n@resource('one::E', agent='name', id_attribute='name')\nclass E(Resource):\n    fields = ('name',)\n",
+			"inmanta_one/__init__.py":                        "",
+			"inmanta_one/deep.py":                            "x = 1\n",
+			"inmanta_unused/__init__.py":                     "",
+			"other/__init__.py":                              "",
+			"inmanta_module_one-1.0.dist-info/METADATA":      "Metadata-Version: 2.1\nName: inmanta-module-one\nVersion: 1.0\n",
+			"inmanta_module_one-1.0.dist-info/top_level.txt": "inmanta_one\ninmanta_plugins\ninmanta_unused\n",
+		},
+		checkout: {
+			"model/_init.cf":                  "",
+			"setup.cfg":                       "[metadata]\nname = inmanta-module-two\nversion = 2.0\n",
+			"inmanta_plugins/two/__init__.py": "import inmanta_two\n",
+			"inmanta_two/__init__.py":         "",
+			"tests/__init__.py":               "",
+		},
+	} {
+		for name, text := range files {
+			at := filepath.Join(root, filepath.FromSlash(name))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	o := compile(t, "-- main.cf --\nimport one\nimport two\none::E(name='a')\n", func(c *compilehost.Config, o *lang.Options) {
+		c.Sites = []string{site, checkout}
+		o.Sites = []module.Site{{Name: site, FS: os.DirFS(site), Disk: site}, {Name: checkout, FS: os.DirFS(checkout), Disk: checkout}}
+	}).succeed(t)
+	got := map[string]string{}
+	for _, c := range o.State.Code {
+		for _, f := range c.Files {
+			got[c.Module] += f.Name + " "
+		}
+		if err := c.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, want := range map[string]string{"one": "inmanta_one inmanta_one.deep inmanta_plugins.one ", "two": "inmanta_plugins.two inmanta_two "} {
+		if got[name] != want {
+			t.Errorf("of module %s are shipped %q, want %q", name, got[name], want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,6 +69,13 @@ func (h *Host) extension(mods []*code, got *loaded) (lang.Extension, diag.List, 
 	for _, list := range [][][2]string{got.References, got.Mutators, got.Handlers} {
 		for _, x := range list {
 			define(x[0], x[1])
+		}
+	}
+	for _, p := range got.Siblings {
+		if i := slices.IndexFunc(mods, func(c *code) bool { return c.m.Name == p.Module }); i >= 0 {
+			if err := mods[i].addPackage(p.Name, p.Dir); err != nil {
+				return ext, nil, err
+			}
 		}
 	}
 	for _, b := range got.Besides {

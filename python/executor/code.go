@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -145,7 +146,7 @@ func (m *Manager) plan(ctx context.Context, needed, others []model.ModuleCode, p
 	for _, c := range slices.Concat(others, needed) {
 		available[c.Module] = c
 	}
-	todo, done := slices.Clone(needed), map[string]bool{}
+	todo, done, companions := slices.Clone(needed), map[string]bool{}, map[string]bool{}
 	for len(todo) > 0 {
 		c := todo[0]
 		todo = todo[1:]
@@ -154,7 +155,7 @@ func (m *Manager) plan(ctx context.Context, needed, others []model.ModuleCode, p
 		}
 		done[c.Module] = true
 		b.modules = append(b.modules, c)
-		imported, err := m.unpack(ctx, c, b.sources)
+		imported, err := m.unpack(ctx, c, b.sources, companions)
 		if err != nil {
 			return nil, fmt.Errorf("the code of module %s: %w", c.Module, err)
 		}
@@ -171,7 +172,7 @@ func (m *Manager) plan(ctx context.Context, needed, others []model.ModuleCode, p
 		}
 	}
 	slices.Sort(b.imports)
-	b.spec = m.specOf(b.modules, pip)
+	b.spec = m.specOf(b.modules, slices.Sorted(maps.Keys(companions)), pip)
 	sum := sha256.New()
 	for _, c := range b.modules {
 		fmt.Fprintf(sum, "%s %s\n", c.Module, c.Digest)
@@ -189,8 +190,9 @@ func provided() map[string]string {
 // ours matches requirements that workers have by other means: the package inmanta, and modules, whose code is shipped.
 var ours = lazyregexp.New(`(?i)^\s*(inmanta|inmanta[-_.]+core|inmanta[-_.]+module[-_.].*?)\s*($|[\[<>=!~;@ ])`)
 
-// specOf says which virtual environment modules need.
-func (m *Manager) specOf(modules []model.ModuleCode, pip *model.PipConfig) venv.Spec {
+// specOf says which virtual environment modules need. companions are requirements of what their code imports although it comes with
+// inmanta-core elsewhere.
+func (m *Manager) specOf(modules []model.ModuleCode, companions []string, pip *model.PipConfig) venv.Spec {
 	spec := venv.Spec{Python: m.cfg.Python, Provided: provided()}
 	leans := false // on inmanta-core, itself or through a module
 	for _, c := range modules {
@@ -215,9 +217,17 @@ func (m *Manager) specOf(modules []model.ModuleCode, pip *model.PipConfig) venv.
 			}
 		}
 	}
-	// What inmanta-core draws in elsewhere, modules that require it may import here as well.
-	if leans && (from.IndexURL != "" || from.UseSystemConfig) {
-		spec.Requirements = append(spec.Requirements, python.Companions()...)
+	// What inmanta-core draws in elsewhere, modules may import here as well.
+	if leans {
+		companions = python.Companions()
+	}
+	if from.IndexURL != "" || from.UseSystemConfig {
+		own := spec.Requirements
+		for _, c := range companions {
+			if !slices.ContainsFunc(own, func(r string) bool { return python.PackageName(r) == python.PackageName(c) }) {
+				spec.Requirements = append(spec.Requirements, c)
+			}
+		}
 	}
 	own := slices.Concat([]string{m.cfg.Pip.IndexURL}, m.cfg.Pip.ExtraIndexURL)
 	spec.Index = venv.Index{
@@ -252,8 +262,12 @@ var imports = lazyregexp.New(`inmanta_plugins(?:\.|\s+import\s+\(?\s*)([A-Za-z_]
 
 var identifier = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// unpack makes sure that the sources of a module are on disk, adds them to sources, and returns the modules that they import.
-func (m *Manager) unpack(ctx context.Context, c model.ModuleCode, sources map[string]string) ([]string, error) {
+// importing matches the top-level modules of Python that code imports.
+var importing = lazyregexp.New(`(?m)^[ \t]*(?:import|from)[ \t]+([A-Za-z_][A-Za-z0-9_]*)`)
+
+// unpack makes sure that the sources of a module are on disk, adds them to sources and the companions that they import to
+// companions, and returns the modules that they import.
+func (m *Manager) unpack(ctx context.Context, c model.ModuleCode, sources map[string]string, companions map[string]bool) ([]string, error) {
 	dir := filepath.Join(m.cfg.Dir, "code", c.Module+"-"+c.Digest)
 	packages := map[string]bool{"inmanta_plugins." + c.Module: true}
 	for _, f := range c.Files {
@@ -285,6 +299,11 @@ func (m *Manager) unpack(ctx context.Context, c model.ModuleCode, sources map[st
 			}
 		}
 		sources[f.Name] = path
+		for _, match := range importing().FindAllSubmatch(raw, -1) {
+			if r, ok := python.Companion(string(match[1])); ok {
+				companions[r] = true
+			}
+		}
 		if !bytes.Contains(raw, []byte("inmanta_plugins")) {
 			continue
 		}

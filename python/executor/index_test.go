@@ -36,6 +36,7 @@ func newPrivateIndex(t testing.TB) *privateIndex {
 	t.Helper()
 	wheels := t.TempDir()
 	wheel(t, wheels, "gadget", "1.0", "VERSION = 'private'\n")
+	wheel(t, wheels, "toml", "0.10.9", "VERSION = 'companion'\n")
 	x := &privateIndex{hosts: map[string]bool{}}
 	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x.look(r)
@@ -44,9 +45,12 @@ func newPrivateIndex(t testing.TB) *privateIndex {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		if r.URL.Path == "/simple/gadget/" {
+		if pkg, ok := strings.CutPrefix(r.URL.Path, "/simple/"); ok {
 			w.Header().Set("Content-Type", "text/html")
-			_, _ = fmt.Fprint(w, `<a href="/files/gadget-1.0-py3-none-any.whl">gadget-1.0-py3-none-any.whl</a>`)
+			found, _ := filepath.Glob(filepath.Join(wheels, strings.TrimSuffix(pkg, "/")+"-*.whl"))
+			for _, f := range found {
+				_, _ = fmt.Fprintf(w, `<a href="/files/%[1]s">%[1]s</a>`, filepath.Base(f))
+			}
 			return
 		}
 		x.mu.Lock()
@@ -196,6 +200,22 @@ func TestPrivateIndex(t *testing.T) {
 				t.Errorf("command lines show the password: %q", x.leaks)
 			}
 		})
+	}
+}
+
+// What code imports of the packages that come with inmanta-core elsewhere is installed although the module does not ask for it; what
+// it asks for itself counts.
+func TestImportedCompanions(t *testing.T) {
+	t.Parallel()
+	x := newPrivateIndex(t)
+	b := start(t)
+	b.code = codeOf(t, b.Server, &model.PipConfig{IndexURL: x.at(x.URL, true)}, source("m", "\nfrom toml import VERSION\n"+handlerOf("m", `
+    def read_resource(self, ctx, resource):
+        ctx.set_fact("toml", VERSION)
+        resource.value = None
+`)))
+	if v := fact(t, b.deploy(t, "m::Thing", "a", map[string]any{"value": 1}), "toml"); v != "companion" {
+		t.Errorf("the package is %s", v)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 const agentName = model.AgentName("host")
 
 // module is one module of a test: its Python files by the dotted name below inmanta_plugins.<name>, empty for the root, with a
-// slash at its end for a package without other files.
+// slash at its end for a package without other files; those of packages besides it with a slash at the beginning.
 type module struct {
 	name         string
 	files        map[string]string
@@ -37,6 +37,9 @@ func codeOf(t testing.TB, s *sdktest.Server, pip *model.PipConfig, modules ...mo
 			full := "inmanta_plugins." + m.name
 			if name != "" {
 				full += "." + name
+			}
+			if besides, ok := strings.CutPrefix(name, "/"); ok {
+				full = besides
 			}
 			f := model.CodeFile{Name: strings.TrimSuffix(full, "/"), Hash: s.AddFile([]byte(text))}
 			f.Package = f.Name != full

@@ -137,6 +137,28 @@ import inmanta_plugins.base.sub as sub
 	want(t, b.deploy(t, "m::Thing", "a", map[string]any{"value": 1}), model.OutcomeDeployed, "[1, 'Thing', 42, 'c', 'ls', 's', 'Thing']")
 }
 
+// A module may bring packages besides its part of inmanta_plugins, import the Python code of std, and use references of that.
+func TestPackagesBesides(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.code = codeOf(t, b.Server, nil,
+		module{name: "m", types: []string{"m::Thing"}, files: map[string]string{
+			"": prelude("m") + `
+import m_more.deep
+from inmanta_plugins.std import EnvironmentReference
+from inmanta.references import reference
+` + handlerOf("m", `
+    def read_resource(self, ctx, resource):
+        ctx.info("%(v)s", v=repr([m_more.ONE, m_more.deep.TWO, reference.get_class("std::Environment") is EnvironmentReference]))
+        resource.value = None
+`),
+			"/m_more/":     "ONE = 1\n",
+			"/m_more.deep": "from . import ONE\nTWO = ONE + 1\n",
+		}},
+	)
+	want(t, b.deploy(t, "m::Thing", "a", map[string]any{"value": 1}), model.OutcomeDeployed, "[1, 2, True]")
+}
+
 // References are resolved by the code, their values neither logged nor shown.
 func TestReferences(t *testing.T) {
 	t.Parallel()

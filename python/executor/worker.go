@@ -85,7 +85,7 @@ func (w *worker) ensure(ctx context.Context, say func(string)) (*python.Process,
 	w.m.makeRoom(w.key.agent)
 	// The code may have gone from the disk since the blueprint was made.
 	for _, c := range w.blueprint.modules {
-		if _, err := w.m.unpack(ctx, c, w.blueprint.sources); err != nil {
+		if _, err := w.m.unpack(ctx, c, w.blueprint.sources, map[string]bool{}); err != nil {
 			return nil, &UnavailableError{Retry: true, Err: fmt.Errorf("the code of module %s: %w", c.Module, err)}
 		}
 	}

@@ -158,6 +158,7 @@ def load(args: dict[str, Any]) -> dict[str, Any]:
         "managers": len(export.Exporter.get_dependency_managers()),
         "exports": sorted(export.Exporter.get_export_functions()),
         "finalizers": len(compiler.Finalizers.get_functions()),
+        "siblings": _siblings(args["modules"]),
         "besides": _besides({m["name"] for m in args["modules"]} | ({"std"} if args.get("std") else set())),
     }
 
@@ -175,6 +176,28 @@ def _besides(known: set[str]) -> list[dict[str, Any]]:
             requires = []
         requires = [r for r in requires if "extra ==" not in r]
         out.append({"name": parts[1], "dir": next(iter(found.__path__)), "requires": requires})
+    return out
+
+
+def _siblings(modules: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """The packages besides its plugins that a module brings and that were imported: agents need them as well."""
+    out = []
+    for m in modules:
+        if m["layout"] != "v2" or not m["plugins"]:
+            continue
+        try:
+            listed = importlib.metadata.distribution("inmanta-module-" + m["name"].replace("_", "-")).read_text("top_level.txt")
+        except importlib.metadata.PackageNotFoundError:
+            listed = None
+        if listed is not None:
+            names = set(listed.split())
+        else:  # a checkout: what lies beside inmanta_plugins
+            top = os.path.dirname(os.path.dirname(m["plugins"]))
+            names = set(os.listdir(top)) if os.path.samefile(top, m["dir"]) else set()
+        for name in sorted(names - {PACKAGE}):
+            path = list(getattr(sys.modules.get(name), "__path__", ()))
+            if path and os.path.isfile(os.path.join(path[0], "__init__.py")):
+                out.append({"module": m["name"], "name": name, "dir": path[0]})
     return out
 
 
