@@ -57,7 +57,7 @@ func (p *parser) advice() string {
 	if hint, ok := literals[p.textOf(p.tok)]; ok {
 		return "write " + hint
 	}
-	if hint, ok := literals[p.textOf(p.prev)]; ok {
+	if hint, ok := literals[p.textOf(p.prev)]; ok && !strings.Contains(p.src[p.prev.end:p.tok.start], "\n") {
 		return "write " + hint
 	}
 	if hint, ok := foreign[first]; ok {
@@ -68,11 +68,21 @@ func (p *parser) advice() string {
 		if p.prev.kind == tElse {
 			return "write elif"
 		}
+	case tElse:
+		if strings.Contains(line, " if ") {
+			return "a value that depends on a condition is written condition ? value : other"
+		}
 	case tSlash:
 		if strings.HasPrefix(p.src[p.tok.start:], "//") || strings.HasPrefix(p.src[p.tok.start:], "/*") {
 			return "comments begin with #"
 		}
 	case tRel:
+		if p.prev.end == p.tok.start && p.textOf(p.tok) == "<-" {
+			return "<- is one sign: write a space to compare with a negative number"
+		}
+		if p.wanted != tLbrack {
+			break
+		}
 		return "each end of a relation that has a name needs a multiplicity, as in Host.files [0:] -- File.host [1]"
 	case tWhen:
 		if p.wanted == tUsing {

@@ -333,7 +333,9 @@ func (p *parser) missing() string {
 	case tRbrace:
 		return "is a comma or a closing brace missing" + behind + "?"
 	case tIn:
-		return "is in missing" + behind + "?"
+		if p.prev.kind == tID {
+			return "is in missing" + behind + "?"
+		}
 	case tUsing:
 		return "is using missing" + behind + "?"
 	case tMatching:
