@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -177,7 +178,17 @@ type exported struct {
 	requires []model.ResourceID
 	set      string
 	unknown  bool
+	visited  visit // by the search for circles
 }
+
+// visit says how far a search has got with a resource.
+type visit uint8
+
+const (
+	unseen visit = iota
+	open         // what it requires is being looked at
+	done
+)
 
 // export makes the desired state of a model.
 func (c *compilation) export(prog *check.Program, m *eval.Model) error {
@@ -193,17 +204,13 @@ func (c *compilation) export(prog *check.Program, m *eval.Model) error {
 			}
 			continue
 		}
-		for _, i := range m.Instances {
-			if i.Entity().IsA(e) {
-				x.resource(r, i)
-			}
+		for i := range instancesOf(m, e) {
+			x.resource(r, i)
 		}
 	}
 	if set, ok := prog.Symbols["std::ResourceSet"].(*check.Entity); ok {
-		for _, i := range m.Instances {
-			if i.Entity().IsA(set) {
-				x.resourceSet(i)
-			}
+		for i := range instancesOf(m, set) {
+			x.resourceSet(i)
 		}
 	}
 	for _, r := range x.all {
@@ -226,6 +233,22 @@ func (c *compilation) export(prog *check.Program, m *eval.Model) error {
 	return nil
 }
 
+// instancesOf goes through the instances of an entity and its descendants. Most instances in a row are of the same few entities.
+func instancesOf(m *eval.Model, e *check.Entity) iter.Seq[*eval.Instance] {
+	return func(yield func(*eval.Instance) bool) {
+		var last *check.Entity
+		is := false
+		for _, i := range m.Instances {
+			if t := i.Entity(); t != last {
+				last, is = t, t.IsA(e)
+			}
+			if is && !yield(i) {
+				return
+			}
+		}
+	}
+}
+
 type exporter struct {
 	c       *compilation
 	all     []*exported
@@ -233,7 +256,7 @@ type exporter struct {
 	byInst  map[*eval.Instance]*exported
 	ignored map[*eval.Instance]bool
 	sets    []string
-	sorted  map[*ResourceType][]string
+	sorted  map[*ResourceType][]exportedField
 	buf     []byte
 }
 
@@ -256,15 +279,12 @@ func (x *exporter) resource(r *ResourceType, i *eval.Instance) {
 		return
 	}
 	res := &exported{id: id, inst: i}
-	refs := &references{resource: string(id)}
+	refs := references{resource: string(id)}
 	b := x.buf[:0]
 	b = append(b, '{')
-	for n, name := range x.fields(r) {
-		if n > 0 {
-			b = append(b, ',')
-		}
-		b = appendString(b, name)
-		b = append(b, ':')
+	for _, field := range x.fields(r) {
+		name := field.name
+		b = append(b, field.text...)
 		v, err := h.field(r, i, name)
 		if err != nil {
 			x.fail("CompilerException", i, "field %s of resource %s: %s", name, id, err)
@@ -299,17 +319,29 @@ func (x *exporter) add(res *exported) {
 	x.all = append(x.all, res)
 }
 
+// exportedField is a field of a resource type: its name, and the text in front of its value.
+type exportedField struct {
+	name string
+	text []byte
+}
+
 // fields are the fields of a resource type, sorted.
-func (x *exporter) fields(r *ResourceType) []string {
+func (x *exporter) fields(r *ResourceType) []exportedField {
 	if x.sorted == nil {
-		x.sorted = map[*ResourceType][]string{}
+		x.sorted = map[*ResourceType][]exportedField{}
 	}
-	names, ok := x.sorted[r]
+	fields, ok := x.sorted[r]
 	if !ok {
-		names = slices.Compact(slices.Sorted(slices.Values(r.Fields)))
-		x.sorted[r] = names
+		for n, name := range slices.Compact(slices.Sorted(slices.Values(r.Fields))) {
+			var text []byte
+			if n > 0 {
+				text = append(text, ',')
+			}
+			fields = append(fields, exportedField{name, append(appendString(text, name), ':')})
+		}
+		x.sorted[r] = fields
 	}
-	return names
+	return fields
 }
 
 // canonical is an object with sorted keys in the form of [model.Canonical]. Only where texts hold escapes can the two differ,
@@ -395,28 +427,31 @@ const maxCycle = 10
 
 // cycles reports resources that require each other in a circle.
 func (x *exporter) cycles() {
-	const open, done = 1, 2
-	state := make(map[*exported]int, len(x.all))
 	type frame struct {
 		r    *exported
 		next int
 	}
+	var stack []frame
 	for _, start := range x.all {
-		if state[start] != 0 {
+		if start.visited != unseen {
 			continue
 		}
-		state[start] = open
-		stack := []frame{{r: start}}
+		if len(start.requires) == 0 {
+			start.visited = done
+			continue
+		}
+		start.visited = open
+		stack = append(stack[:0], frame{r: start})
 		for len(stack) > 0 {
 			top := &stack[len(stack)-1]
 			if top.next == len(top.r.requires) {
-				state[top.r] = done
+				top.r.visited = done
 				stack = stack[:len(stack)-1]
 				continue
 			}
 			dep := x.byID[top.r.requires[top.next]]
 			top.next++
-			switch state[dep] {
+			switch dep.visited {
 			case open:
 				var ids []string
 				from := slices.IndexFunc(stack, func(f frame) bool { return f.r == dep })
@@ -431,9 +466,10 @@ func (x *exporter) cycles() {
 				}
 				x.c.diags.Add(d.WithHint("take one of these requirements away; it may be written as provides, or come from a relation that implies it"))
 				return
-			case 0:
-				state[dep] = open
+			case unseen:
+				dep.visited = open
 				stack = append(stack, frame{r: dep})
+			case done:
 			}
 		}
 	}
@@ -470,10 +506,11 @@ func (x *exporter) finish() {
 
 // block marks what requires an undefined resource, directly or not.
 func (x *exporter) block(intents []model.Intent) {
-	at := make(map[model.ResourceID]int, len(intents))
+	if !slices.ContainsFunc(intents, func(i model.Intent) bool { return i.Undefined }) {
+		return
+	}
 	needed := make(map[model.ResourceID][]int)
 	for i := range intents {
-		at[intents[i].Resource] = i
 		for _, r := range intents[i].Requires {
 			needed[r] = append(needed[r], i)
 		}

@@ -16,13 +16,7 @@ const madeAtOnce = 500
 
 // made makes the resources of a type that makes them itself.
 func (x *exporter) made(r *ResourceType, e *check.Entity, m *eval.Model) error {
-	var all []*eval.Instance
-	for _, i := range m.Instances {
-		if i.Entity().IsA(e) {
-			all = append(all, i)
-		}
-	}
-	for part := range slices.Chunk(all, madeAtOnce) {
+	for part := range slices.Chunk(slices.Collect(instancesOf(m, e)), madeAtOnce) {
 		instances := make([]value.Instance, len(part))
 		for k, i := range part {
 			instances[k] = i

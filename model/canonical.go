@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/md5" //nolint:gosec // the reference's change detection is defined with MD5; nothing is secured by it
 	"crypto/sha256"
 	"encoding/hex"
@@ -92,26 +93,22 @@ func writeScalar(b *bytes.Buffer, v any) error {
 // AttributeHash is the fingerprint of an intent: the MD5, in hex, of the resource id and its canonical attributes. As in
 // the reference (server reference, section 1) dependencies take no part in it.
 func AttributeHash(id ResourceID, canonical json.RawMessage) string {
-	h := md5.New()
-	h.Write([]byte(id))
-	h.Write(canonical)
-	return hex.EncodeToString(h.Sum(nil))
+	text := make([]byte, 0, 1<<10)
+	sum := md5.Sum(append(append(text, id...), canonical...))
+	return hex.EncodeToString(sum[:])
 }
 
 // BodyHash addresses a stored resource body: the SHA-256 of attributes, requires, set and definedness.
 func BodyHash(i Intent) [sha256.Size]byte {
-	h := sha256.New()
-	h.Write(i.Attributes)
+	text := append(make([]byte, 0, 1<<10), i.Attributes...)
 	for _, r := range i.Requires {
-		h.Write([]byte{0})
-		h.Write([]byte(r))
+		text = append(append(text, 0), r...)
 	}
-	h.Write([]byte{1})
-	h.Write([]byte(i.Set))
+	text = append(append(text, 1), i.Set...)
 	if i.Undefined {
-		h.Write([]byte{2})
+		text = append(text, 2)
 	}
-	return [sha256.Size]byte(h.Sum(nil))
+	return sha256.Sum256(text)
 }
 
 // NewIntent makes an intent from any JSON object of attributes: it canonicalises, hashes and sorts.
@@ -132,20 +129,16 @@ func StateDigest(intents []Intent) string {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case intents[a].Resource < intents[b].Resource:
-			return -1
-		case intents[a].Resource > intents[b].Resource:
-			return 1
-		}
-		return 0
-	})
+	compare := func(a, b int) int { return cmp.Compare(intents[a].Resource, intents[b].Resource) }
+	if !slices.IsSortedFunc(order, compare) {
+		slices.SortFunc(order, compare)
+	}
 	h := sha256.New()
+	var text []byte
 	for _, i := range order {
-		h.Write([]byte(intents[i].Resource))
 		b := BodyHash(intents[i])
-		h.Write(b[:])
+		text = append(append(text[:0], intents[i].Resource...), b[:]...)
+		h.Write(text)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

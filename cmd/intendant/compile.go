@@ -290,10 +290,8 @@ func (f *compileFlags) write(stdout io.Writer, res *lang.Result, ds diag.List) e
 		defer func() { _ = file.Close() }()
 		w = file
 	}
-	b := bufio.NewWriter(w)
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	if err := errors.Join(e.Encode(r), b.Flush()); err != nil {
+	b := bufio.NewWriterSize(w, 1<<16)
+	if err := errors.Join(r.write(b), b.Flush()); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
 	return nil

@@ -201,6 +201,18 @@ func ImpliedRequires(exported []Exported) map[string][]string {
 		host value.Value
 		path string
 	}
+	// What the entities of the instances are, by name: most resources are neither files nor directories.
+	type kind struct{ placed, directory bool }
+	kinds := make(map[string]kind)
+	kindOf := func(i value.Instance) kind {
+		k, ok := kinds[i.TypeName()]
+		if !ok {
+			k.directory = slices.ContainsFunc([]string{"std::Directory", "fs::Directory"}, i.IsA)
+			k.placed = k.directory || slices.ContainsFunc([]string{"std::File", "fs::File"}, i.IsA)
+			kinds[i.TypeName()] = k
+		}
+		return k
+	}
 	locate := func(e Exported) (place, bool) {
 		host, err := attribute(e.Instance, "host")
 		if err != nil {
@@ -212,14 +224,20 @@ func ImpliedRequires(exported []Exported) map[string][]string {
 	}
 	directories := make(map[place]string)
 	for _, e := range exported {
-		if p, ok := locate(e); ok && (e.Instance.IsA("std::Directory") || e.Instance.IsA("fs::Directory")) {
+		if !kindOf(e.Instance).directory {
+			continue
+		}
+		if p, ok := locate(e); ok {
 			directories[p] = e.ID
 		}
 	}
 	implied := make(map[string][]string)
 	for _, e := range exported {
+		if !kindOf(e.Instance).placed {
+			continue
+		}
 		p, ok := locate(e)
-		if !ok || !slices.ContainsFunc([]string{"std::File", "std::Directory", "fs::File", "fs::Directory"}, e.Instance.IsA) {
+		if !ok {
 			continue
 		}
 		for path := p.path; path != ""; {
