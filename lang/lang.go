@@ -65,11 +65,25 @@ type Extension struct {
 	// Code is the code of modules that agents need, with its contents in CodeFiles.
 	Code      []model.ModuleCode
 	CodeFiles []model.File
+	// Declared, if not nil, is called before the model runs, with its dataclasses in the order of their declaration.
+	Declared func(ctx context.Context, entities []Dataclass) diag.List
 	// Evaluated, if not nil, is called once the model has run, also when it has faults.
 	Evaluated func(c value.ModelContext) diag.List
 	// Adjust, if not nil, is called once all resources are made. It returns what resources require where that differs from
 	// what the model says.
 	Adjust func(c value.ModelContext, made []AdjustedResource) (map[model.ResourceID][]model.ResourceID, diag.List, error)
+}
+
+// Dataclass is an entity that descends from std::Dataclass: a class of Python stands for it as well.
+type Dataclass struct {
+	value.TypeInfo
+	// At is where it is declared.
+	At diag.Range
+	// Relations are the places of its relations by name, except for those that every entity has.
+	Relations map[string]diag.Range
+	// Implement is the first statement that selects another implementation than std::none, Index the first index; nil when there is
+	// none.
+	Implement, Index *diag.Range
 }
 
 // AdjustedResource is a resource before its requirements are final.
@@ -189,6 +203,11 @@ func (c *compilation) front(ctx context.Context, p Project) error {
 	}
 	c.ext, c.host = ext, newHost(c, ext)
 	c.check()
+	if c.sound && ext.Declared != nil {
+		if found := dataclasses(c.bound); len(found) > 0 {
+			c.diags.Add(ext.Declared(ctx, found)...)
+		}
+	}
 	c.lap(&c.res.Stats.Check)
 	return nil
 }
@@ -236,7 +255,8 @@ func (c *compilation) extensions(ctx context.Context) (Extension, error) {
 		return ext, fmt.Errorf("loading plugins: %w", err)
 	}
 	c.diags.Add(ds...)
-	ext.Code, ext.CodeFiles, ext.Evaluated, ext.Adjust = more.Code, more.CodeFiles, more.Evaluated, more.Adjust
+	ext.Code, ext.CodeFiles = more.Code, more.CodeFiles
+	ext.Declared, ext.Evaluated, ext.Adjust = more.Declared, more.Evaluated, more.Adjust
 	for _, p := range more.Plugins {
 		if i := slices.IndexFunc(ext.Plugins, func(q *value.Plugin) bool { return q.Name == p.Name }); i >= 0 {
 			ext.Plugins[i] = p

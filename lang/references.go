@@ -132,6 +132,11 @@ func (r *references) argument(name string, v value.Value, depth int) (value.Valu
 		return argument("reference", name, "id", value.String(id.String())), nil
 	case *value.List, *value.Dict:
 		return argument("json", name, "value", v), nil
+	case *value.Opaque:
+		if x.Class == "type" {
+			return argument("python_type", name, "value", value.String(x.Text)), nil
+		}
+		return nil, fmt.Errorf("argument %s of a reference can not be %s", name, x.Text)
 	case *value.Unknown, value.Instance:
 		return nil, fmt.Errorf("argument %s of a reference can not be %s", name, value.Str(v))
 	}

@@ -326,12 +326,18 @@ func safely(p *value.Plugin, c value.Context, args []value.Value) (v value.Value
 
 func (m *machine) pluginFault(e *check.Call, how string, err error) (value.Value, *check.Fault) {
 	if ue, ok := errors.AsType[*value.UnsetError](err); ok {
-		if v, ok := ue.Waiter.(*variable); ok {
-			if !v.done {
-				f := check.New("UnsetException", nil, "Value not available")
-				f.Unset = []*variable{v}
-				return nil, f
+		var missing []*variable
+		for _, one := range append([]*value.UnsetError{ue}, ue.More...) {
+			if v, ok := one.Waiter.(*variable); ok && !v.done && !slices.Contains(missing, v) {
+				missing = append(missing, v)
 			}
+		}
+		if len(missing) > 0 {
+			f := check.New("UnsetException", nil, "Value not available")
+			f.Unset = missing
+			return nil, f
+		}
+		if _, ok := ue.Waiter.(*variable); ok {
 			return nil, check.New("CompilerException", e.Where(), "plugin %s asks again for an attribute that has a value", e.Name)
 		}
 	}
@@ -348,6 +354,9 @@ func (m *machine) pluginFault(e *check.Call, how string, err error) (value.Value
 	if pe, ok := errors.AsType[*value.PluginError](err); ok {
 		if pe.Class == "" {
 			return nil, check.New("ExplicitPluginException", e.Where(), "PluginException %s %s\n%s", how, e.Name, pe.Message)
+		}
+		if pe.Class == "PluginTypeException" { // says itself which plugin
+			return nil, check.New(pe.Class, e.Where(), "%s", pe.Message)
 		}
 		return nil, check.New(pe.Class, e.Where(), "Exception %s %s\n%s", how, e.Name, pe.Message)
 	}

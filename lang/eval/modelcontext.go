@@ -90,6 +90,9 @@ func (m *Model) Type(name string) (value.TypeInfo, bool) {
 	return typeInfo(m.prog, m.annotations, name)
 }
 
+// Declaration describes an entity or a typedef of a program that does not run yet: annotations have no values.
+func Declaration(p *check.Program, name string) (value.TypeInfo, bool) { return typeInfo(p, nil, name) }
+
 // typeInfo describes an entity or a typedef of a program.
 func typeInfo(p *check.Program, annotations []variable, name string) (value.TypeInfo, bool) {
 	switch s := p.Symbols[name].(type) {
@@ -132,6 +135,9 @@ func describeAttribute(a *check.Attribute, annotations []variable) value.Attribu
 		Name: a.Name, Owner: a.Entity.FullName(), Type: a.Type.String(), Relation: a.Relation, Low: a.Low, High: a.High, Right: a.Right, Doc: a.Doc,
 	}
 	for _, an := range a.Annotations {
+		if annotations == nil {
+			break
+		}
 		v := &annotations[an.ID]
 		x := value.AnnotationInfo{Value: v.val}
 		if !v.done {

@@ -6,8 +6,8 @@ import (
 )
 
 // Equal reports whether a and b are equal as Python's == sees them: numbers and booleans by amount, lists and dictionaries
-// by content (the order of a dictionary does not count), references by class and arguments, instances and unknown values by
-// identity.
+// by content (the order of a dictionary does not count), references by class and arguments, instances, unknown values
+// and opaque objects by identity.
 func Equal(a, b Value) bool {
 	switch x := a.(type) {
 	case String:
@@ -27,6 +27,9 @@ func Equal(a, b Value) bool {
 		return ok && (x == y || x.Type == y.Type && equalDicts(argsOf(x), argsOf(y)))
 	case *Unknown:
 		y, ok := b.(*Unknown)
+		return ok && x == y
+	case *Opaque:
+		y, ok := b.(*Opaque)
 		return ok && x == y
 	case Instance:
 		y, ok := b.(Instance)

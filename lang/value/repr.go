@@ -15,6 +15,8 @@ func Str(v Value) string {
 	switch x := v.(type) {
 	case String:
 		return string(x)
+	case *Opaque:
+		return x.Text
 	case Instance:
 		return x.TypeName() + " (instantiated at " + strings.Join(x.Places(), ",") + ")"
 	}
@@ -64,6 +66,8 @@ func appendRepr(b []byte, v Value) []byte {
 			b = appendRepr(b, x.vals[i])
 		}
 		return append(b, '}')
+	case *Opaque:
+		return append(b, x.Notation...)
 	case *Unknown:
 		return append(b, "<unknown>"...)
 	case *Reference:
@@ -93,7 +97,7 @@ func PrintForm(v Value) string {
 	switch v.(type) {
 	case Null:
 		return "None"
-	case *List, *Dict, Instance:
+	case *List, *Dict, *Opaque, Instance:
 		return "@" + Repr(v)
 	}
 	return Str(v)
@@ -321,6 +325,8 @@ func TypeName(v Value) string {
 		return "Unknown"
 	case *Reference:
 		return x.Type
+	case *Opaque:
+		return x.Class
 	case Instance:
 		return "Instance"
 	}

@@ -3,7 +3,7 @@
 // appendix E).
 //
 // A [Value] is one of: [Null], [Bool], [Int], [*BigInt], [Float], [String], [*List], [*Dict], [Instance], [*Unknown],
-// [*Reference]. Lists are flat; dictionaries keep insertion order. All values but instances are immutable once published.
+// [*Reference], [*Opaque]. Lists are flat; dictionaries keep insertion order. All values but instances are immutable once published.
 package value
 
 import "math/big"
@@ -50,6 +50,15 @@ type Reference struct {
 	Model string
 }
 
+// Opaque is an object of another language that a plugin made. A model can pass it on, compare it with itself and show it, and
+// nothing more; only the type any takes it. Each one has its own identity.
+type Opaque struct {
+	// Class is the name of its class in that language.
+	Class string
+	// Text is what its language shows it as, Notation the same inside a list or a dictionary.
+	Text, Notation string
+}
+
 // Instance is an entity instance. The evaluator implements it; plugins, templates and the exporter read it.
 type Instance interface {
 	Value
@@ -82,6 +91,7 @@ func (*List) isValue()      {}
 func (*Dict) isValue()      {}
 func (*Unknown) isValue()   {}
 func (*Reference) isValue() {}
+func (*Opaque) isValue()    {}
 func (IsInstance) isValue() {}
 
 // UnsetError says that an attribute of an instance was read before it had a value. A plugin that meets it must return it
@@ -91,6 +101,8 @@ type UnsetError struct {
 	Attribute string
 	// Waiter is the evaluator's variable; opaque to everybody else.
 	Waiter any
+	// More are further attributes without a value: the plugin needs them all.
+	More []*UnsetError
 }
 
 func (e *UnsetError) Error() string {

@@ -64,11 +64,16 @@ func (d *decoder) tagged(x *value.Dict) (value.Value, error) {
 		}
 		return nil, errForm
 	}
+	if s, ok := v.(value.String); ok && key == "$t" {
+		return &value.Opaque{Class: "type", Text: string(s), Notation: "<class '" + string(s) + "'>"}, nil
+	}
 	l, ok := v.(*value.List)
 	if !ok {
 		return nil, errForm
 	}
 	switch key {
+	case "$p":
+		return d.object(l.Items)
 	case "$d":
 		return d.dict(l.Items)
 	case "$i":
@@ -136,6 +141,26 @@ func (d *decoder) reference(items []value.Value) (value.Value, error) {
 	}
 	d.t.refs[int(number)], d.t.numbers[r] = r, int(number)
 	return r, nil
+}
+
+// object is an object of Python; one that came before is the same value.
+func (d *decoder) object(items []value.Value) (value.Value, error) {
+	if len(items) != 4 {
+		return nil, errForm
+	}
+	number, ok1 := items[0].(value.Int)
+	class, ok2 := items[1].(value.String)
+	text, ok3 := items[2].(value.String)
+	notation, ok4 := items[3].(value.String)
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return nil, errForm
+	}
+	o := d.t.objects[int(number)]
+	if o == nil {
+		o = &value.Opaque{Class: string(class), Text: string(text), Notation: string(notation)}
+		d.t.objects[int(number)], d.t.objectNumbers[o] = o, int(number)
+	}
+	return o, nil
 }
 
 // construct makes an instance of what a dataclass holds. A reference to a dataclass makes one instance, however often it comes.

@@ -29,6 +29,9 @@ type table struct {
 	of   map[int]int
 	// instances are those that Python has been told of, by serial.
 	instances map[int]value.Instance
+	// objects are those of Python that models pass on, by Python's numbers for them.
+	objects       map[int]*value.Opaque
+	objectNumbers map[*value.Opaque]int
 }
 
 // known is which attributes of an instance Python knows.
@@ -42,7 +45,7 @@ func newTable() *table {
 	return &table{
 		types: map[string]int{}, sent: map[int]*known{}, unknowns: map[*value.Unknown]int{}, byNumber: map[int]*value.Unknown{},
 		refs: map[int]*value.Reference{}, numbers: map[*value.Reference]int{}, made: map[int]value.Instance{},
-		of: map[int]int{}, instances: map[int]value.Instance{},
+		of: map[int]int{}, instances: map[int]value.Instance{}, objects: map[int]*value.Opaque{}, objectNumbers: map[*value.Opaque]int{},
 	}
 }
 
@@ -107,6 +110,11 @@ func (e *encoder) value(b []byte, v value.Value) []byte {
 		return append(appendString(append(b, ','), x.Source), "]}"...)
 	case *value.Reference:
 		return e.reference(b, x)
+	case *value.Opaque:
+		if n, ok := e.t.objectNumbers[x]; ok {
+			return append(strconv.AppendInt(append(b, `{"$p":`...), int64(n), 10), '}')
+		}
+		return append(appendString(append(b, `{"$t":`...), x.Text), '}')
 	}
 	return append(b, "null"...)
 }
@@ -145,14 +153,20 @@ func (e *encoder) typeOf(i value.Instance) int { return e.typeNamed(i.TypeName()
 func (e *encoder) typeNamed(name string) int {
 	n, ok := e.t.types[name]
 	if !ok {
-		n = len(e.t.types)
-		e.t.types[name] = n
 		info, found := e.c.Type(name)
 		if !found {
 			info = value.TypeInfo{Name: name, Entity: true}
 		}
-		e.types = append(e.types, info)
+		n = e.declare(info)
 	}
+	return n
+}
+
+// declare makes an entity known to Python that is not yet, and gives it a number.
+func (e *encoder) declare(info value.TypeInfo) int {
+	n := len(e.t.types)
+	e.t.types[info.Name] = n
+	e.types = append(e.types, info)
 	return n
 }
 

@@ -95,7 +95,7 @@ func (h *Host) extension(mods []*code, got *loaded) (lang.Extension, diag.List, 
 	if ext.Code, ext.CodeFiles, err = ship(mods, types); err != nil {
 		return ext, nil, err
 	}
-	ext.Evaluated = h.evaluated
+	ext.Declared, ext.Evaluated = h.declared, h.evaluated
 	if got.Managers > 0 || len(h.cfg.Exports) > 0 {
 		ext.Adjust = h.adjust
 	}
@@ -251,10 +251,8 @@ func (h *Host) fault(err error, c value.ModelContext) error {
 	f := faultData(e)
 	switch f.Kind {
 	case "unset":
-		for _, n := range f.Waiters {
-			if w := h.waits[n]; w != nil {
-				return w
-			}
+		if w := h.waiting(f.Waiters); w != nil {
+			return w
 		}
 		return &ExternalError{Class: e.Class, Message: "an exception about an unset value was kept from another call"}
 	case "unknown":
@@ -274,6 +272,25 @@ func (h *Host) fault(err error, c value.ModelContext) error {
 		return &value.PluginError{Message: "caused by: " + e.Message, Class: "WrappingRuntimeException"}
 	}
 	return &ExternalError{Class: e.Class, Message: e.Message, Traceback: h.trace(e)}
+}
+
+// waiting is what a plugin waits for, by the numbers that Python was given; nil when they mean nothing any more.
+func (h *Host) waiting(numbers []int) error {
+	var all []*value.UnsetError
+	for _, n := range numbers {
+		if w := h.waits[n]; w != nil {
+			all = append(all, w)
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	first := *all[0]
+	first.More = all[1:]
+	return &first
 }
 
 // evaluated runs finalizers, and makes what modules await known.

@@ -8,11 +8,11 @@ import os
 import re
 from typing import Any, ClassVar, Optional, TypeVar
 
+from inmanta.ast import CompilerException
+
 PACKAGE = "inmanta_plugins"
 
 M = TypeVar("M", bound="Module")
-
-from inmanta.ast import CompilerException
 
 
 class ProjectNotFoundException(CompilerException):

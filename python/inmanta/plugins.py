@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import numbers
 import os
+import re
 import shutil
 import types
 import typing
@@ -21,6 +22,7 @@ from inmanta.ast import (
     Namespace,
     PluginException,
     RuntimeException,
+    TypeNotFoundException,
     TypingException,
 )
 from inmanta.ast.type import Null
@@ -160,8 +162,23 @@ class ModelType:
 
 # -- annotations
 
-_PRIMITIVES: dict[object, str] = {str: "string", int: "int", float: "float", bool: "bool", numbers.Number: "number"}
+_PLAIN_TYPES: dict[object, str] = {
+    str: "string",
+    int: "int",
+    float: "float",
+    bool: "bool",
+    numbers.Number: "number",
+    dict: "dict",
+    collections.abc.Mapping: "dict",
+    typing.Mapping: "dict",
+    list: "list",
+    collections.abc.Sequence: "list",
+    typing.Sequence: "list",
+    object: "any",
+    Any: "any",
+}
 _UNION_ORIGINS: tuple[object, ...] = (Union, getattr(types, "UnionType", Union))
+_ALIAS: tuple[type, ...] = (typing.TypeAliasType,) if hasattr(typing, "TypeAliasType") else ()
 
 
 def entity_of_dataclass(cls: type) -> Optional[str]:
@@ -176,49 +193,53 @@ def entity_of_dataclass(cls: type) -> Optional[str]:
 class Signature:
     """A type in the notation of the compiler, with what has to be converted for Python.
 
-    convert is None when proxies will do; otherwise it takes a value of the language and the context of proxies.
+    convert is None when proxies will do; otherwise it takes a value of the language and the context of proxies. converts says
+    whether values of the type reach Python as something else than proxies, which makes the lists and dicts of it plain ones; it is
+    known once the model's types are.
     """
 
     text: str
     convert: Optional[Callable[[Any, proxy.ProxyContext], Any]] = None
+    converts: Callable[[], bool] = lambda: False
 
 
 def _wrap(value: Any, context: proxy.ProxyContext) -> Any:
     return proxy.DynamicProxy.return_value(value, context=context)
 
 
-def _leaf(name: str, dataclass: Optional[type] = None, *, as_proxy: bool = False) -> Signature:
-    """A named type: entities that are dataclasses reach Python as such, unless a proxy is asked for."""
+def _leaf(name: str, dataclass: Optional[type] = None) -> Signature:
+    """A named type: entities that are dataclasses reach Python as such."""
+
+    def converts() -> bool:
+        from inmanta.execute import runtime
+
+        # A name may be relative to the plugin's module or to one of its imports: the last part tells enough.
+        return dataclass is not None or name.rpartition("::")[2] in getattr(runtime.need_bridge(), "dataclass_names")  # noqa: B009
 
     def convert(value: Any, context: proxy.ProxyContext) -> Any:
         from inmanta.execute import runtime
 
-        if isinstance(value, runtime.Instance) and value.type.is_dataclass and not as_proxy:
+        if isinstance(value, runtime.Instance) and value.type.is_dataclass and converts():
             found: Any = getattr(runtime.need_bridge(), "to_dataclass")(value, dataclass)  # noqa: B009
             return found
         return _wrap(value, context)
 
-    return Signature(name, convert)
+    return Signature(name, convert, converts)
 
 
 def _list_of(inner: Signature) -> Signature:
-    text = inner.text if inner.text.isidentifier() or ("::" in inner.text and " " not in inner.text) else f"({inner.text})"
-    if inner.text in ("any", "any | Reference[any]"):
-        return Signature("list" if inner.text == "any" else f"({inner.text})[]")
+    text = inner.text if " " not in inner.text else f"({inner.text})"
     convert = inner.convert
     if convert is None:
         return Signature(text + "[]")
     element = convert
 
     def convert_all(value: Any, context: proxy.ProxyContext) -> Any:
-        if not isinstance(value, list):
+        if not isinstance(value, list) or not inner.converts():
             return _wrap(value, context)
-        out = [element(v, context.nested(relative_path=f"[{i}]")) for i, v in enumerate(value)]
-        if any(isinstance(v, proxy.DynamicProxy) for v in out) or all(map(_is_plain, out)):
-            return _wrap(value, context)
-        return out
+        return [element(v, context.nested(relative_path=f"[{i}]")) for i, v in enumerate(value)]
 
-    return Signature(text + "[]", convert_all)
+    return Signature(text + "[]", convert_all, inner.converts)
 
 
 def _dict_of(inner: Signature) -> Signature:
@@ -229,113 +250,112 @@ def _dict_of(inner: Signature) -> Signature:
     element = convert
 
     def convert_all(value: Any, context: proxy.ProxyContext) -> Any:
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or not inner.converts():
             return _wrap(value, context)
-        out = {k: element(v, context.nested(relative_path=f"[{k!r}]")) for k, v in value.items()}
-        if any(isinstance(v, proxy.DynamicProxy) for v in out.values()) or all(map(_is_plain, out.values())):
-            return _wrap(value, context)
-        return out
+        return {k: element(v, context.nested(relative_path=f"[{k!r}]")) for k, v in value.items()}
 
-    return Signature(text, convert_all)
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, (str, int, float))
+    return Signature(text, convert_all, inner.converts)
 
 
 def _union_of(parts: list[Signature]) -> Signature:
     texts: list[str] = []
-    converts = [p.convert for p in parts if p.convert is not None]
+    converting = [p for p in parts if p.convert is not None]
     for p in parts:
         if p.text not in texts:
             texts.append(p.text)
     text = " | ".join(texts)
-    if not converts:
+    if not converting:
         return Signature(text)
 
     def convert(value: Any, context: proxy.ProxyContext) -> Any:
-        for c in converts:
-            out = c(value, context)
-            if not isinstance(out, proxy.DynamicProxy):
-                return out
+        for p in converting:
+            if p.convert is not None:
+                out = p.convert(value, context)
+                if not isinstance(out, proxy.DynamicProxy):
+                    return out
         return _wrap(value, context)
 
-    return Signature(text, convert)
+    return Signature(text, convert, lambda: any(p.converts() for p in converting))
+
+
+_TYPE_TEXT = re.compile(r"(?P<name>[^\W\d][\w-]*(?:::[^\W\d][\w-]*)*)(?P<list>\[\])?(?P<nullable>\?)?")
+_ALWAYS: dict[str, str] = {"any": "any", "expression": "any", "null": "null"}
 
 
 def signature_of_text(text: str) -> Signature:
-    """A type in the syntax of models, as annotations that are strings have it."""
-    text = text.strip()
-    if text in ("any", "expression"):
-        return Signature("any")
-    if text.endswith("?"):
-        inner = signature_of_text(text[:-1])
-        return Signature(inner.text + "?", inner.convert)
-    if text.endswith("[]"):
-        return _list_of(signature_of_text(text[:-2]))
-    if text in ("string", "int", "float", "number", "bool", "list", "dict", "null", "None"):
-        return Signature("null" if text == "None" else text)
-    return _leaf(text)
+    """A type in the syntax of models, as annotations that are strings have it: a name, a list of it, either of them nullable.
 
-
-def _as_any(hint: object) -> Signature:
-    """The type of what the language has no type for; says so."""
-    name = f"{hint.__module__}.{hint.__qualname__}" if type(hint) is type else str(hint)
-    warnings.warn(
-        InmantaWarning(
-            f"Encountered Python type '{name}' in a plugin's signature, for which there is no equivalent in the modelling language."
-            " It is read as 'any'. Annotate with `typing.Annotated[<type>, ModelType['<model type>']]` to say which type is meant."
-        ),
-        stacklevel=2,
-    )
-    return Signature("any")
+    Raises TypeNotFoundException for what can not be a type of a model. Whether a named type exists is for the compiler to say.
+    """
+    if text in _ALWAYS:
+        return Signature(_ALWAYS[text])
+    found = _TYPE_TEXT.fullmatch(text)
+    if found is None or found["name"] in _ALWAYS:
+        raise TypeNotFoundException(text, msg=f"could not find type {text}")
+    name = found["name"]
+    out = Signature(name) if name in ("string", "int", "float", "number", "bool", "list", "dict") else _leaf(name)
+    if found["list"]:
+        out = _list_of(out)
+    return Signature(out.text + "?", out.convert, out.converts) if found["nullable"] else out
 
 
 def signature_of(hint: Any) -> Signature:
-    """The type that an annotation stands for.
+    """The type that the annotation of a plugin stands for.
 
-    Raises InvalidTypeAnnotation for what is no type at all, TypingException for a type that plugins can not have.
+    Raises InvalidTypeAnnotation for what is no type at all, TypingException for a type that can not cross to a model.
     """
-    if hint is None or hint is type(None):
-        return Signature("null")
     if isinstance(hint, str):
         return signature_of_text(hint)
     if isinstance(hint, typing.ForwardRef):
         return signature_of_text(hint.__forward_arg__)
-    alias = getattr(typing, "TypeAliasType", None)
-    if alias is not None and isinstance(hint, alias):
-        return signature_of(hint.__value__)
-    if isinstance(hint, TypeVar):
-        return Signature("any")
-    if hint in (Any, object):
-        return Signature("any")
-    if isinstance(hint, collections.abc.Hashable) and hint in _PRIMITIVES:
-        return Signature(_PRIMITIVES[hint])
+    if hint in _UNION_ORIGINS:
+        raise InvalidTypeAnnotation(None, f"Union type must be subscripted, got {hint}")
+    if hint is None or hint is Any or isinstance(hint, (type, _ALIAS)) or typing.get_origin(hint) is not None:
+        return _signature(hint)
+    raise InvalidTypeAnnotation(
+        None, f"Bad annotation, expected str or python type but got {type(hint).__name__} ({hint})"
+    )
+
+
+def text_of(hint: Any) -> str:
+    """The type that a type of Python stands for, in the notation of the compiler; any when there is none."""
+    return _signature(hint).text
+
+
+def _signature(hint: Any) -> Signature:
+    """The type that a part of an annotation stands for."""
+    if hint is None or hint is type(None):
+        return Signature("null")
+    if isinstance(hint, _ALIAS):
+        return _signature(getattr(hint, "__value__"))  # noqa: B009
+    if isinstance(hint, collections.abc.Hashable) and hint in _PLAIN_TYPES:
+        return Signature(_PLAIN_TYPES[hint])
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        models = [m for m in hint.__metadata__ if isinstance(m, ModelType)]
-        if not models:
-            return signature_of(hint.__origin__)
-        plain = hint.__origin__
-        named = signature_of_text(models[-1].model_type)
-        if isinstance(plain, type) and issubclass(plain, proxy.DynamicProxy):
-            return Signature(named.text)
-        return named
+        return _annotated_signature(hint)
     if origin in _UNION_ORIGINS and origin is not None:
         return _union_signature(args)
-    if hint is Union:
-        raise InvalidTypeAnnotation(None, "Union type must be subscripted, got typing.Union")
     if origin is Literal:
-        return _union_of([Signature(_PRIMITIVES.get(type(v), "any")) for v in args])
-    if origin is not None and isinstance(origin, type):
+        return _union_of([_signature(type(v)) for v in args])
+    if isinstance(origin, type):
         return _generic_signature(hint, origin, args)
     if isinstance(hint, type):
         return _class_signature(hint)
-    raise InvalidTypeAnnotation(None, f"bad annotation, expected a str or a Python type but got {type(hint).__name__} ({hint})")
+    return _any_instead_of(hint)
+
+
+def _annotated_signature(hint: Any) -> Signature:
+    models = [m for m in hint.__metadata__ if isinstance(m, ModelType)]
+    if not models:
+        return _signature(hint.__origin__)
+    named = signature_of_text(models[-1].model_type)
+    if hint.__origin__ is proxy.DynamicProxy:  # not the dataclass of an entity, if it has one
+        return Signature(named.text)
+    return named
 
 
 def _union_signature(args: tuple[Any, ...]) -> Signature:
-    parts = [signature_of(a) for a in args]
+    parts = [_signature(a) for a in args]
     nullable = any(p.text == "null" for p in parts)
     rest = [p for p in parts if p.text != "null"]
     if not rest:
@@ -344,36 +364,33 @@ def _union_signature(args: tuple[Any, ...]) -> Signature:
     flat = _union_of(rest)
     if nullable:
         text = flat.text + ("?" if len({p.text for p in rest}) == 1 and not flat.text.endswith("?") and "|" not in flat.text else " | null")
-        return Signature(text, flat.convert)
+        return Signature(text, flat.convert, flat.converts)
     return flat
 
 
 def _generic_signature(hint: Any, origin: type, args: tuple[Any, ...]) -> Signature:
     if issubclass(origin, references.Reference):
         return _reference_signature(args[0] if args else None)
-    if origin in (dict, collections.abc.Mapping):
+    if issubclass(origin, collections.abc.Mapping):
+        if origin not in (dict, collections.abc.Mapping):
+            raise TypingException(None, f"invalid type {hint}, dictionary types should be Mapping or dict")
         if not args:
             return Signature("dict")
-        if not (isinstance(args[0], type) and issubclass(args[0], str)):
+        if not isinstance(args[0], type) or not issubclass(args[0], str):
             raise TypingException(None, f"invalid type {hint}, the keys of any dict should be 'str', got {args[0]} instead")
-        values = signature_of(args[1])
-        return Signature("dict") if values.text == "any" else _dict_of(values)
-    if origin in (list, collections.abc.Sequence):
-        return _list_of(signature_of(args[0])) if args else Signature("list")
-    if issubclass(origin, collections.abc.Mapping):
-        raise TypingException(None, f"invalid type {hint}, dictionary types should be Mapping or dict")
-    if issubclass(origin, tuple):
-        return _as_any(hint)
-    if issubclass(origin, collections.abc.Sequence):
-        raise TypingException(None, f"invalid type {hint}, list types should be Sequence or list")
+        return _dict_of(_signature(args[1])) if len(args) > 1 else Signature("dict")
+    if issubclass(origin, collections.abc.Sequence) and origin is not tuple:
+        if origin not in (list, collections.abc.Sequence):
+            raise TypingException(None, f"invalid type {hint}, list types should be Sequence or list")
+        return _list_of(_signature(args[0])) if args else Signature("list")
     if issubclass(origin, collections.abc.Set):
         raise TypingException(None, f"invalid type {hint}, set is not supported on the plugin boundary")
-    return _class_signature(origin)
+    return _any_instead_of(hint)
 
 
 def _reference_signature(kind: Any) -> Signature:
     known = kind is not None and not isinstance(kind, TypeVar)
-    return Signature(f"Reference[{signature_of(kind).text if known else 'any'}]")
+    return Signature(f"Reference[{_signature(kind).text if known else 'any'}]")
 
 
 def _referred(cls: type) -> Any:
@@ -391,10 +408,6 @@ def _referred(cls: type) -> Any:
 
 
 def _class_signature(hint: type) -> Signature:
-    if hint in (dict, collections.abc.Mapping):
-        return Signature("dict")
-    if hint in (list, collections.abc.Sequence):
-        return Signature("list")
     if issubclass(hint, references.Reference):
         return _reference_signature(_referred(hint))
     if dataclasses.is_dataclass(hint):
@@ -402,7 +415,24 @@ def _class_signature(hint: type) -> Signature:
         if name is None:
             raise TypingException(None, f"invalid type {hint}, this dataclass has no associated inmanta entity")
         return _leaf(name, hint)
-    return _as_any(hint)
+    return _any_instead_of(hint)
+
+
+def _any_instead_of(hint: Any) -> Signature:
+    """The type of what the language has no type for; says so."""
+    warnings.warn(
+        InmantaWarning(
+            f"Encountered Python type '{_python_name(hint)}' in a plugin's signature, for which there is no equivalent in the modelling"
+            " language. It is read as 'any'. Annotate with `typing.Annotated[<type>, ModelType['<model type>']]` to say which type is"
+            " meant."
+        ),
+        stacklevel=2,
+    )
+    return Signature("any")
+
+
+def _python_name(hint: Any) -> str:
+    return f"{hint.__module__}.{hint.__qualname__}" if type(hint) is type else str(hint)
 
 
 # -- plugins
@@ -508,16 +538,20 @@ class Plugin(metaclass=PluginMeta):
             self.arguments.append(PluginArgument(p.name, hint, p.kind, p.default))
 
     def normalize(self) -> None:
-        """Finds out what the annotations mean; raises InvalidTypeAnnotation or TypingException, see signature_of."""
+        """Finds out what the annotations mean; raises TypingException or TypeNotFoundException for one without a meaning."""
         for a in self.arguments:
-            try:
-                a.signature = signature_of(a.hint)
-            except TypingException as e:
-                raise type(e)(None, f"{e.msg} (argument {a.name} of plugin {self.get_full_name()})") from e
+            a.signature = self._resolve(a.hint, f"argument {a.name}")
+        self.return_signature = self._resolve(self.return_hint, "return value")
+
+    def _resolve(self, hint: Any, what: str) -> Signature:
         try:
-            self.return_signature = signature_of(self.return_hint)
+            return signature_of(hint)
+        except TypeNotFoundException as e:
+            e.msg = f"could not find type {e.type} in namespace {self.namespace} ({what} of plugin {self.get_full_name()})"
+            raise
         except TypingException as e:
-            raise type(e)(None, f"{e.msg} (return value of plugin {self.get_full_name()})") from e
+            e.msg = f"{e.msg} ({what} of plugin {self.get_full_name()})"
+            raise
 
     def check_requirements(self) -> None:
         """Raises Exception when a command that the plugin needs is missing."""

@@ -7,6 +7,8 @@ Values cross as JSON. Plain values and lists are themselves; everything else is 
     {"$u": n}                                 an unknown value by its number; from here also {"$u": [source]} for a new one
     {"$r": [number, type, args, model]}       a reference; the number is 0 when it was not made here
     {"$f": "nan"}                             a float that JSON has no form for
+    {"$p": n}                                 an object of Python by its number; from here {"$p": [n, class, str, repr]}
+    {"$t": "str"}                             a type of Python, as an argument of a reference
     {"$n": [entity, name, value, ...]}        a new instance, made of a dataclass
     {"$def": 1}                               an argument that was left out
     {"$o": 1}                                 an optional relation without a value
@@ -22,13 +24,11 @@ import dataclasses
 import enum
 import functools
 import inspect
-import sys
-import typing
 import urllib.parse
 from collections.abc import Iterator, Sequence
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
-from inmanta import ast, plugins, references, resources, util
+from inmanta import ast, plugins, references, resources
 from inmanta.ast import attribute, entity
 from inmanta.ast import type as asttype
 from inmanta.execute import proxy, runtime
@@ -36,19 +36,9 @@ from inmanta.execute.util import NoneValue, Unknown
 from inmanta.protocol import endpoints
 from inmanta.protocol.common import Result
 from intendant_host import wire
+from intendant_host.pairing import dataclass_of_entity, hints_of, without_references
 
 PACKAGE = "inmanta_plugins"
-
-
-class NotAValueError(ast.TypingException):
-    """A Python object has no equivalent in the modelling language."""
-
-    def __init__(self, value: object) -> None:
-        kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        super().__init__(
-            None, f"a value of the Python type {kind} has no equivalent in the model: {value!r:.200}"
-        )
-        self.value = value
 
 
 class Host:
@@ -63,6 +53,11 @@ class Host:
         self.unknown_numbers: dict[int, int] = {}  # by identity
         self.refs: dict[int, references.Reference[Any]] = {}
         self.ref_numbers: dict[int, int] = {}
+        # What models pass on but can not look into, by number, and the numbers: by value where that can be hashed, so that equal
+        # objects are equal in the model, by identity otherwise.
+        self.objects: list[Any] = []
+        self.object_numbers: dict[Any, int] = {}
+        self.dataclass_names: set[str] = set()  # the last parts of the names of entities that are dataclasses
         self.plugins: list[plugins.Plugin] = []
         self.exporter: Any = None
         self.made: dict[runtime.Instance, list[resources.Resource]] = {}
@@ -97,6 +92,10 @@ class Host:
             return self._reference(*v)
         if key == "$f":
             return float(v)
+        if key == "$p":
+            return self.objects[v]
+        if key == "$t":
+            return _TYPES[v]
         if key == "$o":
             return runtime.NO_VALUE
         if key == "$def":
@@ -127,16 +126,17 @@ class Host:
 
     def encode(self, v: Any) -> Any:
         """A value in the form of messages."""
-        if v is None or isinstance(v, (str, bool)):
-            return str(v) if type(v) is not str and isinstance(v, str) else v
-        if isinstance(v, enum.Enum) and isinstance(v.value, (int, float)):
-            return self.encode(v.value)
+        kind = type(v)
+        if v is None or kind is str or kind is bool or kind is int:
+            return v
+        if isinstance(v, str):
+            return self._encode_text(v)
         if isinstance(v, int):
-            return int(v)
+            return int.__int__(v)
         if isinstance(v, float):
             if v != v or v in (float("inf"), float("-inf")):
                 return {"$f": repr(v)}
-            return float(v)
+            return float.__float__(v)
         if isinstance(v, proxy.DynamicProxy):
             v = v._get_instance()
         if isinstance(v, runtime.Instance):
@@ -160,11 +160,27 @@ class Host:
             return {"$u": [self._source(v)]}
         if isinstance(v, references.Reference):
             return self._encode_reference(v)
-        if dataclasses.is_dataclass(v) and not isinstance(v, type):
-            return self._encode_dataclass(v, type(v))
-        if isinstance(v, type) and v in (str, int, float, bool):
-            return {"$d": ["$python_type", v.__name__]}
-        raise NotAValueError(v)
+        if proxy.get_inmanta_type_for_dataclass(kind) is not None:
+            return self._encode_dataclass(v, kind)
+        return self._encode_object(v)
+
+    def _encode_text(self, v: str) -> str:
+        text = str.__str__(v)  # that of an enumeration shows its name when it is asked by str()
+        if not isinstance(v, enum.Enum) and getattr(v, "__dict__", None):
+            runtime.marked[text] = v
+        return text
+
+    def _encode_object(self, v: Any) -> Any:
+        try:
+            key: Any = (type(v), v)
+            hash(key)
+        except Exception:
+            key = id(v)  # the object is kept: nothing else gets its identity
+        number = self.object_numbers.get(key)
+        if number is None:
+            number = self.object_numbers[key] = len(self.objects)
+            self.objects.append(v)
+        return {"$p": [number, type(v).__name__, *(_shown(form, v) for form in (str, repr))]}
 
     def _source(self, u: Unknown) -> str:
         source = u.source
@@ -192,7 +208,7 @@ class Host:
                     f"Could not determine the reference type of {ref}, "
                     "make sure the reference extends Reference[concrete_type] or override `get_reference_type`",
                 )
-            ref._model_type = plugins.signature_of(kind).text
+            ref._model_type = plugins.text_of(kind)
         args = {k: self._argument(v) for k, v in ref.arguments.items()}
         return {"$r": [number, ref.type, args, str(ref._model_type)]}
 
@@ -202,7 +218,9 @@ class Host:
             number = self.ref_numbers.setdefault(id(v), len(self.ref_numbers) + 1)
             self.refs[number] = v
             args = {k: self._argument(x) for k, x in v.arguments.items()}
-            return {"$r": [number, v.type, args, plugins.signature_of(v.get_reference_type()).text]}
+            return {"$r": [number, v.type, args, plugins.text_of(v.get_reference_type())]}
+        if isinstance(v, type) and v in (str, int, float, bool):
+            return {"$t": v.__name__}
         if isinstance(v, list):
             return [self._argument(x) for x in v]
         if isinstance(v, dict):
@@ -213,14 +231,13 @@ class Host:
         name = plugins.entity_of_dataclass(kind)
         if name is None or self.find_type(name) is None:
             raise ast.RuntimeException(None, f"the dataclass {kind} has no associated inmanta entity")
-        pair_dataclass(kind, self.find_type(name))
         out: list[Any] = [name]
-        hints = _hints(kind)
+        hints = hints_of(kind)
         for field in dataclasses.fields(kind):
             out.append(field.name)
             if isinstance(v, references.Reference):
                 part: references.Reference[Any] = references.AttributeReference(reference=v, attribute_name=field.name)
-                part._model_type = plugins.signature_of(_plain_hint(hints.get(field.name, Any))).text
+                part._model_type = plugins.text_of(without_references(hints.get(field.name, Any)))
                 out.append(self._encode_reference(part))
             else:
                 out.append(self.encode(getattr(v, field.name)))
@@ -231,21 +248,25 @@ class Host:
         return {"$n": out}
 
     def to_dataclass(self, instance: runtime.Instance, cls: Optional[type]) -> Any:
-        """The object of a paired dataclass that stands for an instance; raises UnsetException until all of it is there."""
+        """The object of a paired dataclass that stands for an instance; raises MultiUnsetException until all of it is there."""
         if instance._python is not None:
             return instance._python
         kind = instance.type
         if cls is None or plugins.entity_of_dataclass(cls) != kind.get_full_name():
             cls = dataclass_of_entity(kind.get_full_name())
-        pair_dataclass(cls, kind)
-        values = {}
+        values, unset = {}, []
         for field in dataclasses.fields(cls):
-            value = instance.read(field.name)
-            if isinstance(value, Unknown):
-                raise ast.UnknownException(value)
-            values[field.name] = value
+            try:
+                values[field.name] = instance.read(field.name)
+            except ast.UnsetException as e:
+                unset.append(e.get_result_variable())
+        if unset:
+            raise ast.MultiUnsetException("Unset values when converting instance to dataclass", unset)
         if instance._reference is not None:
             return instance._reference
+        hints = hints_of(cls)
+        for name, value in values.items():
+            _check_field(name, value, hints.get(name, Any))
         instance._python = cls(**values)
         return instance._python
 
@@ -534,59 +555,39 @@ class Compiler:
         return out
 
 
+def _check_field(name: str, value: Any, hint: Any) -> None:
+    """Raises an exception for a value of the model that the field of a dataclass can not have."""
+    for part in value if isinstance(value, list) else (value,):
+        if isinstance(part, Unknown):
+            raise ast.TypingException(
+                None,
+                f"Encountered unknown in field {name!r}. Unknowns are not currently supported in dataclass instances in the Python domain.",
+            )
+        if isinstance(part, references.Reference) and "Reference[" not in (text := plugins.text_of(hint)):
+            message = (
+                f"References are not allowed for values of type `{text}`."
+                " To work with references, explicitly declare support with a `... | Reference[...]` annotation."
+            )
+            raise ast.UnexpectedReference(reference=part, message=message)
+
+
+_TYPES = {t.__name__: t for t in (str, int, float, bool)}
+
+_MAX_SHOWN = 1 << 16
+"""How much of the text of an object is shown, in characters."""
+
+
+def _shown(form: Callable[[Any], str], v: Any) -> str:
+    try:
+        text = form(v)
+    except Exception:
+        text = object.__repr__(v)
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."
+
+
 def _location(text: str) -> ast.Location:
     file, _, line = text.rpartition(":")
     return ast.Location(file, int(line)) if line.isdigit() else ast.Location(text, 1)
-
-
-def pair_dataclass(cls: Any, kind: Any) -> None:
-    """Notes at a dataclass which entity it stands for."""
-    if cls.__dict__.get("_paired_inmanta_entity") is kind:
-        return
-    ours = {field.name for field in dataclasses.fields(cls)}
-    theirs = set(kind.all_names) - {"requires", "provides"}
-    text = f"The dataclass {kind.get_full_name()} defined in the model does not match the corresponding Python dataclass"
-    text += f" {cls.__module__}.{cls.__qualname__}: "
-    if not cls.__dataclass_params__.frozen:
-        raise ast.RuntimeException(None, text + "it is not frozen; decorate it with @dataclass(frozen=True)")
-    if ours != theirs:
-        missing, extra = ", ".join(sorted(theirs - ours)), ", ".join(sorted(ours - theirs))
-        parts = [p for p in (missing and f"it has no field {missing}", extra and f"the model has no attribute {extra}") if p]
-        raise ast.RuntimeException(None, text + " and ".join(parts))
-    cls._paired_inmanta_entity = kind
-
-
-def dataclass_of_entity(name: str) -> type:
-    """The dataclass that is paired with an entity by its name; raises an exception for the model when there is none."""
-    *space, last = name.split("::")
-    found = getattr(sys.modules.get(".".join([PACKAGE, *space])), last, None)
-    if not isinstance(found, type) or not dataclasses.is_dataclass(found):
-        raise ast.RuntimeException(
-            None, f"The dataclass {name} defined in the model has no corresponding Python dataclass {'.'.join([PACKAGE, *space])}.{last}"
-        )
-    return found
-
-
-def _hints(cls: type) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(cls)
-    except Exception:
-        return {name: hint for base in reversed(cls.__mro__) for name, hint in util._annotations_of(base).items()}
-
-
-def _plain_hint(hint: Any) -> Any:
-    """A type without the references that it allows besides."""
-    args = typing.get_args(hint)
-    if args and typing.get_origin(hint) in plugins._UNION_ORIGINS:
-        rest = [
-            a
-            for a in args
-            if not (isinstance(typing.get_origin(a) or a, type) and issubclass(typing.get_origin(a) or a, references.Reference))
-        ]
-        if len(rest) == 1:
-            return rest[0]
-        return typing.Union[tuple(rest)]
-    return hint
 
 
 class Transport:
@@ -634,5 +635,6 @@ def serve(peer: wire.Peer) -> None:
     """Makes a connection the one through which the package asks."""
     global _current
     _current = Host(peer)
+    runtime.marked.clear()
     runtime.bridge = _current
     endpoints.set_transport(Transport(_current))

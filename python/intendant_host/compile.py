@@ -11,8 +11,8 @@ from typing import Any
 from inmanta import ast, compiler, export, plugins
 from inmanta.execute import proxy, runtime
 from inmanta.execute.util import Unknown
-from intendant_host import wire
-from intendant_host.bridge import NotAValueError, host, serve
+from intendant_host import pairing, wire
+from intendant_host.bridge import host, serve
 from intendant_host.exporting import export_resources, run_export, run_managers, to_id
 from intendant_host.faults import describe
 from intendant_host.loading import load
@@ -47,13 +47,13 @@ def call_plugin(args: dict[str, Any]) -> Any:
                 positional.append(a.default)
             continue
         if a.kind is inspect.Parameter.VAR_POSITIONAL:
-            positional.extend(_argument(x, convert, f"{a.name}[{i}]") for i, x in enumerate(v))
+            positional.extend(_argument(p, x, convert, f"{a.name}[{i}]") for i, x in enumerate(v))
         elif a.kind is inspect.Parameter.VAR_KEYWORD:
-            keywords.update({k: _argument(x, convert, k) for k, x in v.items()})
+            keywords.update({k: _argument(p, x, convert, k) for k, x in v.items()})
         elif any_args and a.kind in _POSITIONAL:
-            positional.append(_argument(v, convert, a.name))
+            positional.append(_argument(p, v, convert, a.name))
         else:
-            keywords[a.name] = _argument(v, convert, a.name)
+            keywords[a.name] = _argument(p, v, convert, a.name)
     if any_args and p._context == len(positional):
         positional.append(context)
     returned = p.call(*positional, **keywords)
@@ -61,23 +61,43 @@ def call_plugin(args: dict[str, Any]) -> Any:
         if result is None or not result.has_value:
             raise ast.RuntimeException(None, f"plugin {p.get_full_name()} has emits_statements but did not set context.result")
         returned = result.value
+    return h.encode(returned)
+
+
+def pair_dataclasses(args: dict[str, Any]) -> list[dict[str, Any]]:
+    """Pairs the dataclasses of the model with those of Python and tells where they differ."""
+    h = host()
+    h.take(args)
+    out = []
+    for name, attributes in args["d"]:
+        found = pairing.pair(name, attributes)
+        if found["paired"] and not found["faults"]:
+            pairing.class_of_entity(name)._paired_inmanta_entity = h.entity_by_name[name]
+            h.dataclass_names.add(name.rpartition("::")[2])
+        out.append(found)
+    return out
+
+
+def _convert(p: plugins.Plugin, value: Any, convert: Any, path: str, context: proxy.ProxyContext) -> Any:
+    """Makes a value Python's own. That it can not be is for the caller as if it were of the wrong type."""
     try:
-        return h.encode(returned)
-    except NotAValueError as e:
-        text = (
-            f"Return value {returned!r:.200} of plugin {p.get_full_name()} has incompatible type. Expected type: {p.return_signature.text}"
-        )
+        return convert(value, context)
+    except ast.UnexpectedReference as e:
+        text = "contains a reference. To allow references, use `| Reference[...]` in your type annotation."
+        raise ast.PluginTypeException(None, f"Value {value!r} for argument {path} of plugin {p.get_full_name()} {text}", e)
+    except ast.TypingException as e:
+        text = f"Value {value!r} for argument {path} of plugin {p.get_full_name()} has an incompatible value inside."
         raise ast.PluginTypeException(None, text, e)
 
 
-def _argument(value: Any, convert: Any, path: str) -> Any:
+def _argument(p: plugins.Plugin, value: Any, convert: Any, path: str) -> Any:
     if value is None or isinstance(value, (str, int, float)):
-        return value
+        return runtime.marked.get(value, value) if isinstance(value, str) else value
     if isinstance(value, Unknown):
         return value  # only plugins that allow unknowns get one
     context = proxy.ProxyContext(path=path)
     if convert is not None:
-        return convert(value, context)
+        return _convert(p, value, convert, path, context)
     return proxy.DynamicProxy.return_value(value, context=context)
 
 
@@ -105,6 +125,7 @@ def main() -> None:
     serve(peer)
     peer.handshake()
     peer.handle("load", load)
+    peer.handle("pair", pair_dataclasses)
     peer.handle("plugin", call_plugin)
     peer.handle("export", export_resources)
     peer.handle("to_id", to_id)

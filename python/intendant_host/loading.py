@@ -222,7 +222,8 @@ def _signatures(h: Host, faults: list[dict[str, Any]], caught: list[warnings.War
     for full, cls in plugins.PluginMeta.get_functions().items():
         function = cls.__function__
         code = getattr(inspect.unwrap(function), "__code__", None)
-        at = [code.co_filename, code.co_firstlineno] if code is not None else None
+        # A function begins with its first decorator; the line after that is, as a rule, the one with its name.
+        at = [code.co_filename, code.co_firstlineno + 1] if code is not None else None
         try:
             p = cls(ast.Namespace("::".join(cls.__module__.split(".")[1:])))
             before = len(caught)

@@ -68,6 +68,7 @@ class Session:
         self.host = bridge.host()
         self.host.refs_for_facts = {"facts": self.facts}
         peer.handle("load", self._load)
+        peer.handle("pair", serving.pair_dataclasses)
         peer.handle("plugin", serving.call_plugin)
         peer.handle("export", exporting.export_resources)
         peer.handle("to_id", exporting.to_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import json
 import os
 import sys
@@ -19,7 +20,7 @@ from inmanta.config import Config, Option, is_bool, is_list, is_map
 from inmanta.execute import proxy
 from inmanta.execute.util import NoneValue, Unknown
 from inmanta.warnings import InmantaWarning
-from intendant_host import wire
+from intendant_host import pairing, wire
 
 
 @references.reference("t::Ref")
@@ -160,6 +161,9 @@ class Instance:
             raise ast.NotFoundException(None, name)
         return self.values[name]
 
+    def get_attribute(self, name: str) -> Any:
+        return mock.Mock(get_value=lambda: self.read(name))
+
 
 def view(**values: Any) -> Any:
     return proxy.DynamicProxy(Instance(**values))
@@ -284,12 +288,16 @@ class Signatures(unittest.TestCase):
             ("any", "any"),
             (None, "null"),
             (list[int], "int[]"),
-            (Sequence[Any], "list"),
+            (Sequence, "list"),
+            (Sequence[Any], "any[]"),
+            (dict[str, Any], "dict[string, any]"),
+            (list[Optional[bool]], "bool?[]"),
+            (list[Union[int, str]], "(int | string)[]"),
+            (object, "any"),
             (dict[str, float], "dict[string, float]"),
             (Mapping, "dict"),
             (Optional[str], "string?"),
             (Union[int, str, None], "int | string | null"),
-            (list[Optional[bool]], "(bool?)[]"),
             (Annotated[Any, "else", plugins.ModelType["m::E[]"]], "m::E[]"),
             (Annotated[int, "else"], "int"),
             (Union[references.Reference[str], str], "Reference[string] | string"),
@@ -304,24 +312,65 @@ class Signatures(unittest.TestCase):
         class Alone:
             x: int
 
-        for hint in (Union, Optional, 5):
+        hint: Any
+        for hint in (Union, 5, ..., Optional, typing.NoReturn, typing.TypeVar("T"), [int]):
             with self.subTest(hint=hint), self.assertRaises(ast.InvalidTypeAnnotation):
                 plugins.signature_of(hint)
-        kinds: tuple[Any, ...] = (set[int], dict[int, str], typing.MutableMapping[str, int], typing.MutableSequence[int], Alone)
-        for hint in kinds:
+        for hint in (set[int], dict[int, str], Alone, list[set[int]], typing.MutableSequence[int], typing.MutableMapping[str, int]):
             with self.subTest(hint=hint), self.assertRaises(ast.TypingException) as caught:
                 plugins.signature_of(hint)
             self.assertNotIsInstance(caught.exception, ast.InvalidTypeAnnotation)
+        for hint in ("", "any[]", "any?", "int?[]", "int[][]", "string??", "int | string", "dict[string, int]", "Reference[int]", " int"):
+            with self.subTest(hint=hint), self.assertRaises(ast.TypeNotFoundException):
+                plugins.signature_of(hint)
 
     def test_read_as_any(self) -> None:
-        kinds: tuple[Any, ...] = (set, frozenset, tuple, tuple[int], bytes, uuid.UUID, proxy.DynamicProxy)
-        for hint in kinds:
+        for hint in (bytes, set, tuple, tuple[int], decimal.Decimal, frozenset, proxy.DynamicProxy):
             with self.subTest(hint=hint), self.assertWarnsRegex(InmantaWarning, "It is read as 'any'"):
                 self.assertEqual(plugins.signature_of(hint).text, "any")
 
     def test_outside_a_module(self) -> None:
         with self.assertRaisesRegex(Exception, "should be loaded in the inmanta_plugins package"):
             plugins.plugin(lambda: None)
+
+
+class Pairing(unittest.TestCase):
+    def test_corresponds(self) -> None:
+        for model, given, want in (
+            ("int", "int", True),
+            ("int", "any", True),
+            ("int", "int | Reference[int]", True),
+            ("int", "Reference[int]", False),
+            ("int", "int | Reference[any]", False),
+            ("int", "int | Reference[string]", False),
+            ("int", "bool", False),
+            ("int", "int | string", False),
+            ("int", "int?", False),
+            ("int?", "int?", True),
+            ("int?", "int", False),
+            ("int?", "int | null | Reference[int]", False),
+            ("float", "int", False),
+            ("number", "number", True),
+            ("number", "int", True),
+            ("number", "float", True),
+            ("number", "int | float", False),
+            ("list", "list", False),
+            ("list", "any[]", True),
+            ("list", "string[]", True),
+            ("dict", "dict", True),
+            ("dict", "dict[string, int]", True),
+            ("dict", "dict?", False),
+            ("dict?", "dict?", True),
+            ("int[]", "int[]", True),
+            ("int[]", "list", False),
+            ("int[]", "any[]", True),
+            ("int[]", "float[]", False),
+            ("int[]", "(int | Reference[int])[]", True),
+            ("int[]", "int[] | Reference[int[]]", True),
+            ("int[]?", "int[]?", True),
+        ):
+            with self.subTest(model=model, given=given):
+                self.assertIs(pairing.corresponds(model, given), want)
 
 
 class Types(unittest.TestCase):

@@ -12,6 +12,7 @@ from typing import Any, Callable, Optional, TypeVar, Union
 
 from inmanta import references
 from inmanta.ast import NotFoundException, RuntimeException, UnexpectedReference, UnknownException, UnsetException
+from inmanta.execute import runtime
 from inmanta.execute.util import NoneValue, Unknown
 from inmanta.stable_api import stable_api
 from inmanta.util import JSONSerializable
@@ -226,7 +227,9 @@ class DynamicProxy:
     def __getattr__(self, attribute: str) -> Any:
         instance = self._get_instance()
         try:
-            value = instance.read(attribute) if hasattr(instance, "read") else instance.get_attribute(attribute).get_value()
+            # Asking for the variable of an instance of the model is the same, and slower.
+            read = isinstance(instance, runtime.Instance)
+            value = instance.read(attribute) if read else instance.get_attribute(attribute).get_value()
         except NotFoundException as e:
             raise AttributeError(e.stmt, e.name) from None  # so that hasattr says no
         return self._return_value(value, relative_path="." + attribute)

@@ -31,6 +31,10 @@ bridge: Optional[Bridge] = None
 """Set while this process serves a compile."""
 
 
+marked: dict[str, str] = {}
+"""Texts that plugins returned as objects of a class that says more, such as the name of the file that a text stands for."""
+
+
 def need_bridge() -> Bridge:
     """The connection to the compile; raises RuntimeError outside one."""
     if bridge is None:
@@ -76,6 +80,8 @@ class Instance:
                     return self
                 raise NotFoundException(None, name, f"could not find {name} in {self.type.get_full_name()}") from None
             value = need_bridge().read(self, name)
+        if marked and isinstance(value, str):
+            return marked.get(value, value)
         if value is NO_VALUE:
             raise OptionalValueException(self, f"{self.type.get_full_name()}.{name}")
         return value

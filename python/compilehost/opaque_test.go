@@ -1,0 +1,137 @@
+package compilehost_test
+
+import "testing"
+
+// Objects that the language knows nothing of pass through a model unchanged, where the type any lets them.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	compile(t, project(`
+d = m::make("date")
+std::print(m::show(d))
+std::print(d)
+w = m::wrap(d)
+std::print("{{d}} in {{w}}")
+std::print(d == m::make("date"))
+std::print(d == m::make("uuid"))
+std::print(m::make("object") == m::make("object"))
+std::print(m::show(w["in"]))
+std::print(m::show(m::make("tuple")))
+std::print(m::size(m::make("bytes")))
+std::print(m::size(m::make("range")))
+std::print(m::first(m::make("generator")))
+std::print(m::call(m::make("function")))
+std::print(m::show(m::make("class")))
+std::print(m::attribute(d))
+`, "", `
+import datetime, uuid
+from typing import Any
+from inmanta.plugins import plugin
+
+MADE = {
+    "date": lambda: datetime.date(2020, 1, 2),
+    "uuid": lambda: uuid.UUID(int=1),
+    "object": object,
+    "tuple": lambda: (1, 2),
+    "bytes": lambda: b"abc",
+    "range": lambda: range(4),
+    "generator": lambda: (i for i in range(5, 7)),
+    "function": lambda: (lambda: "called"),
+    "class": lambda: int,
+}
+
+@plugin
+def make(kind: "string") -> "any":
+    return MADE[kind]()
+
+@plugin
+def wrap(x: Any) -> dict[str, Any]:
+    return {"in": x}
+
+@plugin
+def show(x: Any) -> str:
+    return repr(x)
+
+@plugin
+def size(x: Any) -> int:
+    assert hasattr(x, "_get_instance")
+    return len(x)
+
+@plugin
+def first(x: Any) -> int:
+    return next(x._get_instance())
+
+@plugin
+def call(x: Any) -> str:
+    return x()
+
+@plugin
+def attribute(x: Any) -> bool:
+    return hasattr(x, "year") or x._get_instance().year == 2020
+`), nil).printed(t, `@datetime.date(2020, 1, 2)
+@datetime.date(2020, 1, 2)
+2020-01-02 in {'in': datetime.date(2020, 1, 2)}
+True
+False
+False
+@datetime.date(2020, 1, 2)
+(1, 2)
+3
+4
+5
+called
+@<class 'int'>
+True`)
+}
+
+// Classes that derive from those of plain values give plain values; a text keeps what its class says besides.
+func TestDerived(t *testing.T) {
+	t.Parallel()
+	compile(t, project(`
+std::print(m::color() == "red")
+n = m::number()
+std::print("{{n}}")
+std::print(m::same(m::marker()))
+std::print(m::held(m::E(content=m::marker())))
+`, `
+typedef word as string matching /^[a-z]+$/
+entity E:
+    string content
+end
+implement E using std::none
+`, `
+import enum
+from inmanta.plugins import plugin
+
+class Color(str, enum.Enum):
+    RED = "red"
+
+class Number(enum.IntEnum):
+    ONE = 1
+
+class Marker(str):
+    def __new__(cls, name):
+        made = str.__new__(cls, "file://" + name)
+        made.filename = name
+        return made
+
+@plugin
+def color() -> "m::word":
+    return Color.RED
+
+@plugin
+def number() -> int:
+    return Number.ONE
+
+@plugin
+def marker() -> "string":
+    return Marker("x")
+
+@plugin
+def same(s: "string") -> "string":
+    return s.filename
+
+@plugin
+def held(e: "m::E") -> "string":
+    return e.content.filename
+`), nil).printed(t, "True\n1\nx\nx")
+}
