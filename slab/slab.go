@@ -10,10 +10,11 @@ type Of[T any] struct {
 	size uintptr // of the block that the free values are part of, in bytes
 }
 
-// The sizes of blocks, in bytes.
+// The sizes of blocks, in bytes, and that of a row of values that is allocated by itself.
 const (
 	minBlock = 1 << 9
 	maxBlock = 1 << 19
+	longRow  = maxBlock / 8
 )
 
 // New returns a zero value.
@@ -29,6 +30,9 @@ func (s *Of[T]) New() *T {
 // Take returns n zero values in a row, as a slice without room for more.
 func (s *Of[T]) Take(n int) []T {
 	if len(s.free) < n {
+		if uintptr(n)*unsafe.Sizeof(*new(T)) >= longRow {
+			return Make[T](n) // the rest of the block is for shorter ones
+		}
 		s.grow(n)
 	}
 	out := s.free[:n:n]

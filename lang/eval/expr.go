@@ -2,7 +2,9 @@ package eval
 
 import (
 	"errors"
+	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/value"
@@ -231,10 +233,15 @@ func (m *machine) evalFormat(u *unit, e *check.Format) (value.Value, *check.Faul
 	var few [4]string
 	texts := few[:0]
 	plain := e.Cuts != nil
+	m.digits = m.digits[:0]
 	for _, r := range e.Refs {
 		v, f := m.eval(u, r)
 		if f != nil {
 			return nil, f
+		}
+		if n, ok := v.(value.Int); ok {
+			texts = append(texts, m.decimal(int64(n)))
+			continue
 		}
 		s, unknown, err := value.Interpolate(v)
 		switch {
@@ -243,13 +250,13 @@ func (m *machine) evalFormat(u *unit, e *check.Format) (value.Value, *check.Faul
 		case unknown:
 			return &value.Unknown{}, nil
 		}
-		plain = plain && !strings.ContainsAny(s, "{}")
+		plain = plain && strings.IndexByte(s, '{') < 0 && strings.IndexByte(s, '}') < 0
 		texts = append(texts, s)
 	}
 	var text string
 	var ok bool
 	if plain {
-		text, ok = join(e, texts)
+		text, ok = m.join(e, texts)
 	} else {
 		text, ok = substitute(e, texts)
 	}
@@ -259,8 +266,20 @@ func (m *machine) evalFormat(u *unit, e *check.Format) (value.Value, *check.Faul
 	return value.String(text), nil
 }
 
+// decimal is a number as text, which holds as long as the digits of numbers are only appended to m.digits.
+func (m *machine) decimal(n int64) string {
+	from := len(m.digits)
+	m.digits = strconv.AppendInt(m.digits, n, 10)
+	return view(m.digits[from:])
+}
+
+// view is a text over bytes that nobody changes as long as it is used.
+func view(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // see above
+}
+
 // join puts texts between the pieces of a format; false when the result would be too long.
-func join(e *check.Format, texts []string) (string, bool) {
+func (m *machine) join(e *check.Format, texts []string) (string, bool) {
 	size := len(e.Tail)
 	for i := range e.Cuts {
 		size += len(e.Cuts[i].Before) + len(texts[e.Cuts[i].Ref])
@@ -268,14 +287,11 @@ func join(e *check.Format, texts []string) (string, bool) {
 			return "", false
 		}
 	}
-	var b strings.Builder
-	b.Grow(size)
+	b := m.slabs.text.Take(size)[:0]
 	for i := range e.Cuts {
-		b.WriteString(e.Cuts[i].Before)
-		b.WriteString(texts[e.Cuts[i].Ref])
+		b = append(append(b, e.Cuts[i].Before...), texts[e.Cuts[i].Ref]...)
 	}
-	b.WriteString(e.Tail)
-	return b.String(), true
+	return view(append(b, e.Tail...)), true
 }
 
 // substitute replaces the references one after the other, those too that a value before them has brought into the text, as the
@@ -327,7 +343,14 @@ func (m *machine) anyUnknown(u *unit, parts []check.FPart) bool {
 const maxFieldDepth = 1
 
 func (m *machine) evalParts(u *unit, e *check.FFormat, parts []check.FPart, depth int) (text string, unknown bool, f *check.Fault) {
-	var b strings.Builder
+	switch {
+	case len(parts) == 0:
+		return "", false, nil
+	case len(parts) == 1 && parts[0].Ref == nil && !parts[0].Positional:
+		return parts[0].Text, false, nil
+	}
+	from := len(m.text) // what is put together around this
+	defer func() { m.text = m.text[:from] }()
 	for i := range parts {
 		p := &parts[i]
 		if p.Positional {
@@ -338,7 +361,7 @@ func (m *machine) evalParts(u *unit, e *check.FFormat, parts []check.FPart, dept
 				"f-strings do not support positional substitutions via '{}', use variable or attribute keys instead")
 		}
 		if p.Ref == nil {
-			b.WriteString(p.Text)
+			m.text = append(m.text, p.Text...)
 			continue
 		}
 		v, f := m.eval(u, p.Ref)
@@ -360,10 +383,12 @@ func (m *machine) evalParts(u *unit, e *check.FFormat, parts []check.FPart, dept
 			return "", false, formatFault(e.Where(), err, refText(p.Ref))
 		}
 		unknown = unknown || un || un2
-		if b.Len()+len(s) > maxText {
+		if len(m.text)-from+len(s) > maxText {
 			return "", false, tooLong(e.Where())
 		}
-		b.WriteString(s)
+		m.text = append(m.text, s...)
 	}
-	return b.String(), unknown, nil
+	b := m.slabs.text.Take(len(m.text) - from)
+	copy(b, m.text[from:])
+	return view(b), unknown, nil
 }

@@ -168,4 +168,5 @@ type slabs struct {
 	variables slab.Of[variable]
 	relations slab.Of[relationState]
 	waiters   slab.Of[waiters]
+	text      slab.Of[byte]
 }

@@ -113,6 +113,8 @@ type machine struct {
 	serial      int
 	indexes     []entityIndex
 	key         []byte
+	text        []byte      // of format strings that are being put together
+	digits      []byte      // of numbers in a text that is being put together
 	args        []attrValue // a stack of arguments that are being put together
 
 	// matched remembers the text that a typedef with a regular expression accepted last.
