@@ -37,8 +37,14 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
+// goRules finds the rules that a comment of a Go test names as its own: "Rules: part-set-1, part-set-2." in front of it.
+var goRules = regexp.MustCompile(`(?m)^// Rules: ([a-z0-9, \n/-]+)\.\nfunc Test`)
+
+// testedInGo lists tests of rules that no model can show, since they are about what becomes of one on a server.
+var testedInGo = []string{"../model/partial_test.go", "../store/partial_test.go", "../cmd/intendant/partial_test.go"}
+
 // TestRulesHaveCases holds that every rule of the specification and every chosen difference names at least one case, and that
-// every case names rules that exist.
+// every case names rules that exist. A case is a model in testdata/spec or a test of the files in testedInGo.
 func TestRulesHaveCases(t *testing.T) {
 	t.Parallel()
 	rules := map[string]int{}
@@ -74,9 +80,23 @@ func TestRulesHaveCases(t *testing.T) {
 			}
 		}
 	}
+	for _, file := range testedInGo {
+		found := goRules.FindAllStringSubmatch(read(t, file), -1)
+		if len(found) == 0 {
+			t.Errorf("%s: no test names its rules", file)
+		}
+		for _, m := range found {
+			for _, r := range strings.FieldsFunc(m[1], func(c rune) bool { return strings.ContainsRune(", \n/", c) }) {
+				if _, ok := rules[r]; !ok {
+					t.Errorf("%s: a test names the rule %s, which is not in the specification", file, r)
+				}
+				rules[r]++
+			}
+		}
+	}
 	for r, n := range rules {
 		if n == 0 {
-			t.Errorf("the rule %s has no case in testdata/spec", r)
+			t.Errorf("the rule %s has no case in testdata/spec and no test in Go", r)
 		}
 	}
 	if cases < 1000 {

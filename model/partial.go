@@ -32,6 +32,10 @@ type PartialBase struct {
 // MetadataPartialBase is the metadata of a merged version that names its base.
 const MetadataPartialBase = "intendant:partial_base"
 
+// MetadataCrossSet is the metadata of a version that can not be the base of a partial export: it names a dependency from one
+// resource set to another. The store writes it.
+const MetadataCrossSet = "intendant:cross_set_dependency"
+
 // CrossSetDependency finds a resource of a named set that requires one of another named set: then the sets can not be exported one
 // by one. ok is false when there is none.
 func CrossSetDependency(intents []Intent) (from, to ResourceID, ok bool) {
@@ -47,6 +51,24 @@ func CrossSetDependency(intents []Intent) (from, to ResourceID, ok bool) {
 		}
 	}
 	return "", "", false
+}
+
+// MetadataWithCrossSet is the metadata of a desired state, with [MetadataCrossSet] where that applies.
+func MetadataWithCrossSet(s DesiredState) map[string]json.RawMessage {
+	from, to, ok := CrossSetDependency(s.Intents)
+	if !ok {
+		return s.Metadata
+	}
+	text, err := json.Marshal(string(from) + " requires " + string(to))
+	if err != nil {
+		panic(fmt.Sprintf("encoding a text: %v", err)) // any text can be encoded
+	}
+	out := maps.Clone(s.Metadata)
+	if out == nil {
+		out = map[string]json.RawMessage{}
+	}
+	out[MetadataCrossSet] = text
+	return out
 }
 
 // MergePartial makes the whole desired state of a partial one. It fails with [ErrInvalid] when a rule of section 4.2 of the server

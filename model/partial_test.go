@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -56,6 +57,8 @@ func shown(intents []model.Intent) []string {
 }
 
 // The rows of section 4.2 of the server reference.
+//
+// Rules: part-set-1, part-set-2, part-set-3, part-shared-1, part-shared-2, part-move-1, part-req-1.
 func TestMergePartial(t *testing.T) {
 	t.Parallel()
 	base := []string{"/s=1 > a1, b1", "/t=1", "a/a1=1", "a/a2=1 > a1, y", "b/b1=1 > t", "/y=1"}
@@ -109,6 +112,7 @@ func TestMergePartial(t *testing.T) {
 	}
 }
 
+// Rules: part-base-2, part-unk-1, part-code-1.
 func TestMergePartialRest(t *testing.T) {
 	t.Parallel()
 	base := model.PartialBase{
@@ -146,5 +150,24 @@ func TestMergePartialRest(t *testing.T) {
 	base.Intents = all(t, "a/a1=1 > b1", "b/b1=1")
 	if _, err := model.MergePartial(base, p); !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), "can not be the base") {
 		t.Errorf("a base with a dependency across sets gives %v", err)
+	}
+}
+
+// Rules: part-base-2.
+func TestMetadataWithCrossSet(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		given []string
+		want  string
+	}{
+		{name: "none", given: []string{"a/a1=1 > y", "/y=1 > a1", "a/a2=1 > a1"}},
+		{name: "one", given: []string{"a/a1=1 > b1", "b/b1=1"}, want: `"test::R[a,name=a1] requires test::R[a,name=b1]"`},
+	} {
+		s := model.DesiredState{Intents: all(t, tt.given...), Metadata: map[string]json.RawMessage{"message": []byte(`"m"`)}}
+		got := model.MetadataWithCrossSet(s)
+		if string(got[model.MetadataCrossSet]) != tt.want || string(got["message"]) != `"m"` || len(s.Metadata) != 1 {
+			t.Errorf("%s: metadata is %s, want %s; the given one is now %s", tt.name, got, tt.want, s.Metadata)
+		}
 	}
 }

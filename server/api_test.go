@@ -311,10 +311,16 @@ func TestUploadsAndVersions(t *testing.T) {
 	version(2, `{"id": "nonsense"}`, "")
 	version(2, one, `, "resource_sets": {"fs::File[db,path=/b]": "x"}`)
 	version(2, strings.Replace(one, "644", "600", 1)+`,{"id": "fs::File[db,path=/c],v=V", "content": "<<undefined>>", "requires": []},{"id": "fs::File[db,path=/d],v=V", "requires": ["fs::File[db,path=/c],v=V"]}`,
-		`, "resource_state": {"fs::File[db,path=/c]": "undefined"}, "unknowns": [{"resource": "fs::File[db,path=/c]", "parameter": "size", "source": "fact"}]`)
+		`, "resource_sets": {"fs::File[db,path=/c]": "c", "fs::File[db,path=/d]": "d"}, "resource_state": {"fs::File[db,path=/c]": "undefined"}, "unknowns": [{"resource": "fs::File[db,path=/c]", "parameter": "size", "source": "fact"}]`)
 	b.call("GET", "/api/v2/desiredstate", "")
 	b.call("GET", "/api/v2/desiredstate?filter.version=ge:2&filter.status=candidate", "")
-	b.call("GET", "/api/v1/version", "")
+	list := b.call("GET", "/api/v1/version", "")
+	versions, _ := at(t, list, "versions").([]any)
+	for i, want := range []bool{false, true} { // in version 2 set d depends on set c
+		if got := at(t, versions[i], "is_suitable_for_partial_compiles"); got != want {
+			t.Errorf("is_suitable_for_partial_compiles of version %v = %v, want %v", at(t, versions[i], "version"), got, want)
+		}
+	}
 	b.call("GET", "/api/v1/version?start=1&limit=1", "")
 	b.call("GET", "/api/v1/version?start=1", "")
 	b.call("GET", "/api/v1/version/2?include_logs=true", "")

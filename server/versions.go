@@ -421,9 +421,10 @@ func versionV1Of(v model.VersionRow) api.VersionV1 {
 	if raw, ok := metadata[model.MetadataPartialBase]; ok {
 		_ = json.Unmarshal(raw, &base) // what is not a number is none
 	}
+	_, crossSet := metadata[model.MetadataCrossSet]
 	return api.VersionV1{
 		PartialBase: base, Version: v.Number, Environment: v.Environment.String(), Date: api.OptionalTime(v.Date), Released: v.Released,
-		VersionInfo: map[string]map[string]json.RawMessage{"export_metadata": metadata}, IsSuitableForPartialCompiles: false, Total: v.Resources,
+		VersionInfo: map[string]map[string]json.RawMessage{"export_metadata": metadata}, IsSuitableForPartialCompiles: !crossSet, Total: v.Resources,
 		Undeployable: textsOf(v.Undeployable), SkippedForUndeployable: textsOf(v.Blocked), Status: string(v.Status),
 	}
 }

@@ -20,6 +20,7 @@ func inSet(t *testing.T, set, name, value string, requires ...model.ResourceID) 
 	return i
 }
 
+// Rules: part-base-1, part-set-3, part-order-1.
 func TestStorePartial(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)

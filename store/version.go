@@ -495,7 +495,7 @@ func (tx *Tx) writeVersion(ctx context.Context, v *newVersion, state model.Desir
 			blocked = append(blocked, string(v.intents[i].Resource))
 		}
 	}
-	metadata, err := encode(state.Metadata, "{}")
+	metadata, err := encode(model.MetadataWithCrossSet(state), "{}")
 	if err != nil {
 		return err
 	}

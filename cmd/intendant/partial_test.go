@@ -29,6 +29,7 @@ std::ResourceSet(name="%[1]s", resources=[%[1]s])
 	return model.String()
 }
 
+// Rules: part-base-1, part-set-1, part-set-2, part-set-3, part-full-1.
 func TestPartialExport(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)

@@ -304,12 +304,15 @@ func (c *checker) typedefs() {
 		d.typ.Base = t
 	}
 	for _, d := range c.typeDefs {
-		for t, n := d.typ, 0; t != nil; n++ {
-			if n > len(c.typeDefs) {
-				c.fail(New("TypingException", &d.typ.At, "type %s is defined by itself", d.typ.FullName()))
-				return
-			}
+		for t, n := d.typ, 0; t != nil && !d.typ.Endless; n++ {
+			d.typ.Endless = n > len(c.typeDefs)
 			t, _ = t.Base.(*Typedef)
+		}
+	}
+	for _, d := range c.typeDefs {
+		if d.typ.Endless {
+			d.typ.Base = Any // so that nobody who follows the bases goes round in circles
+			c.warn("CompilerRuntimeWarning", &d.typ.At, "type %s is defined by itself: no value is of this type", d.typ.FullName())
 		}
 	}
 }

@@ -53,7 +53,6 @@ func TestFaultsOfDefinitions(t *testing.T) {
 		{"implementation of another", "entity A:\nend\nentity B:\nend\nimplementation i for B:\nend\nimplement A using i\n", "TypingException", "Type mismatch: cannot use i", 7},
 		{"implement with a typedef", "entity A:\nend\ntypedef t as int matching self > 1\nimplement A using t\n", "TypingException", "is not an implementation", 4},
 		{"index on nothing", "entity A:\nend\nindex A(x)\n", "NotFoundException", "Attribute 'x' referenced in index", 3},
-		{"typedef of itself", "typedef a as b matching self > 1\ntypedef b as a matching self > 1\n", "TypingException", "is defined by itself", 1},
 		{"unknown argument", "entity A:\nend\nimplement A using std::none\nA(x=1)\n", "TypingException", "no attribute x on type __config__::A", 4},
 		{"index attribute missing", "entity A:\n    int x\nend\nindex A(x)\nimplement A using std::none\nA()\n", "IndexAttributeMissingInConstructorException", "Missing attribute 'x'", 6},
 		{"not imported", "x = m::v\n", "NotFoundException", "Namespace m not found", 1},

@@ -127,6 +127,8 @@ type Typedef struct {
 	NS   *Namespace
 	At   Loc
 	Base Type
+	// Endless types have no base in the end: they lead to themselves. Nothing is of such a type.
+	Endless bool
 	// Constraint is over self. It is evaluated directly, without waiting.
 	Constraint Expr
 	// Pretty is the constraint as messages show it.

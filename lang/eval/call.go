@@ -351,6 +351,10 @@ func (m *machine) pluginFault(e *check.Call, how string, err error) (value.Value
 		cause := check.New("OptionalValueException", nil, "%s", oe.Error())
 		return nil, check.Wrap("WrappingRuntimeException", e.Where(), cause, "Exception %s %s", how, e.Name)
 	}
+	if me, ok := errors.AsType[*value.ModelError](err); ok {
+		cause := check.New(me.Class, nil, "%s", me.Error())
+		return nil, check.Wrap("WrappingRuntimeException", e.Where(), cause, "Exception %s %s", how, e.Name)
+	}
 	if pe, ok := errors.AsType[*value.PluginError](err); ok {
 		if pe.Class == "" {
 			return nil, check.New("ExplicitPluginException", e.Where(), "PluginException %s %s\n%s", how, e.Name, pe.Message)

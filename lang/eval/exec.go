@@ -368,14 +368,16 @@ func (m *machine) runTarget(u *unit, s *check.SetAttr) *check.Fault {
 		return check.New("TypingException", s.Where(), "The object at %s is not an Entity but a %s with value %s",
 			s.TargetText, value.TypeName(v), value.Str(v)).On(&s.TargetAt)
 	}
-	slot, ok := cached(&s.Cache, i.typ, s.Name)
-	if !ok {
-		return noAttribute(i, s.Name).On(&s.TargetAt)
+	target, f := attributeOf(i, s.Name, &s.Cache)
+	if f != nil {
+		return f.On(&s.TargetAt)
 	}
-	target := i.variable(slot)
 	if s.Append && target.kind != manyVar {
-		return check.New("TypingException", s.Where(), "Can not use += on relations with multiplicity 1").
-			On(&s.TargetAt).Note(&target.attr.At, "%s is defined here", target.attr)
+		f := check.New("TypingException", s.Where(), "Can not use += on relations with multiplicity 1").On(&s.TargetAt)
+		if target.attr != nil {
+			f.Note(&target.attr.At, "%s is defined here", target.attr)
+		}
+		return f
 	}
 	return m.assignAttr(i, s.Name, target, s.Value, s.ValLayout, u.sc, s.Where())
 }
@@ -582,7 +584,7 @@ func attributeOf(i *Instance, name string, cache *check.SlotCache) (*variable, *
 	}
 	if !ok {
 		if name == "self" {
-			return &variable{done: true, val: i, at: i.place()}, nil
+			return &variable{done: true, val: i, at: i.place(), owner: i}, nil
 		}
 		return nil, noAttribute(i, name)
 	}

@@ -302,6 +302,9 @@ func (m *machine) validateTypedef(t *check.Typedef, v value.Value) *check.Fault 
 }
 
 func (m *machine) checkTypedef(t *check.Typedef, v value.Value) *check.Fault {
+	if t.Endless {
+		return check.New("TypingException", &t.At, "type %s is defined by itself", t)
+	}
 	if f := m.validate(t.Base, v); f != nil {
 		return f
 	}

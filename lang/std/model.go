@@ -3,6 +3,8 @@ package std
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"slices"
 	"strings"
 
@@ -84,12 +86,19 @@ func isInstance(c value.Context, a []value.Value) (value.Value, error) {
 	return nil, fmt.Errorf("is_instance works on instances, lists and dicts, not on %s", value.Repr(a[0]))
 }
 
+// objectID tells instances, lists and dicts apart: instances by their number; lists and dicts, which have no identity in the
+// language, by their contents.
 func objectID(_ value.Context, a []value.Value) (value.Value, error) {
-	i, ok := a[0].(value.Instance)
-	if !ok {
-		return nil, fmt.Errorf("objid works on instances, not on %s", value.Repr(a[0]))
+	switch x := a[0].(type) {
+	case value.Instance:
+		return value.String(fmt.Sprintf("(%s, '%d', %s)", value.Repr(x), x.Serial(), x.TypeName())), nil
+	case *value.List, *value.Dict:
+		text := value.Repr(x)
+		h := fnv.New64a()
+		_, _ = io.WriteString(h, text) // a hash takes everything
+		return value.String(fmt.Sprintf("(%s, '%d', %s)", text, h.Sum64(), value.TypeName(x))), nil
 	}
-	return value.String(fmt.Sprintf("(%s, '%d', %s)", value.Repr(i), i.Serial(), i.TypeName())), nil
+	return nil, fmt.Errorf("objid works on instances, lists and dicts, not on %s", value.Repr(a[0]))
 }
 
 func equals(_ value.Context, a []value.Value) (value.Value, error) {

@@ -248,6 +248,8 @@ func TestPlugins(t *testing.T) {
 		{"is_instance", []any{server, `"web::Server"`}, `True`},
 		{"is_instance", []any{linux, `"web::Server"`}, `False`},
 		{"objid", []any{server}, `"(web::Server 7, '7', web::Server)"`},
+		{"objid", []any{`[1, "a"]`}, `"([1, 'a'], '1912458452553595329', list)"`},
+		{"objid", []any{`{"a": 1}`}, `"({'a': 1}, '6153261820304539547', dict)"`},
 		{"getattr", []any{server, `"port"`}, `80`},
 		{"getattr", []any{server, `"nope"`, `"d"`}, `'d'`},
 		{"getattr", []any{&thing{name: "x::Y", attrs: map[string]value.Value{"u": &value.Unknown{}}}, `"u"`, `3`}, `3`},

@@ -1,6 +1,8 @@
 package std
 
 import (
+	"errors"
+
 	"github.com/intendant/intendant/lang/template"
 	"github.com/intendant/intendant/lang/value"
 )
@@ -14,6 +16,9 @@ func templatePlugin() *value.Plugin {
 			variables = nil
 		}
 		s, err := engine.Render(c, text(a[0]), variables)
+		if te, ok := errors.AsType[*template.Error](err); ok && te.Class == "UndefinedError" {
+			err = &value.ModelError{Class: "NotFoundException", Err: err}
+		}
 		return value.String(s), err
 	}, arg("path", "string"), value.Param{Name: "kwargs", Type: "any", Kind: value.VarKeyword})
 }

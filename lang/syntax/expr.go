@@ -467,7 +467,7 @@ func (p *parser) checkKeys(entries []DictEntry) {
 		for j := range entries {
 			for i := range entries[:j] {
 				if entries[i].Key.Value == entries[j].Key.Value {
-					p.duplicate(entries[i].Key, entries[j].Key)
+					p.duplicate(entries[i].Key, entries[j])
 					break
 				}
 			}
@@ -478,15 +478,20 @@ func (p *parser) checkKeys(entries []DictEntry) {
 	for i := range entries {
 		key := entries[i].Key
 		if old, ok := first[key.Value]; ok {
-			p.duplicate(old, key)
+			p.duplicate(old, entries[i])
 			continue
 		}
 		first[key.Value] = key
 	}
 }
 
-func (p *parser) duplicate(first, later *Literal) {
-	d := p.report("DuplicateException", later.Span(), "duplicate key in dict %s", value.Str(later.Value))
+// duplicate complains about a doubled key. The reference has the fault at the value: where that stands on another line, so do we.
+func (p *parser) duplicate(first *Literal, later DictEntry) {
+	at := later.Key.Span()
+	if place := later.Value.Place().Span; p.file.Range(place).Start.Line != p.file.Range(at).Start.Line {
+		at = place
+	}
+	d := p.report("DuplicateException", at, "duplicate key in dict %s", value.Str(later.Key.Value))
 	*d = d.WithRelated(p.file.Range(first.Span()), "the key is given here already")
 }
 

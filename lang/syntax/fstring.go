@@ -123,11 +123,11 @@ name:
 
 // name sets the reference of a field.
 func (r *formatReader) name(part *FormatPart, source string) {
-	path := strings.TrimFunc(source, value.IsSpace)
-	if path == "" {
+	if source == "" {
 		part.Positional = true
 		return
 	}
+	path := strings.TrimFunc(source, value.IsSpace) // of spaces alone, a variable without a name: there is none
 	at := -1
 	if i := strings.Index(r.p.src[r.cursor:r.tok.end], "{"+source); i >= 0 {
 		at = r.cursor + i + 1 + strings.Index(source, path)

@@ -1,6 +1,9 @@
 package syntax
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // path reads name, ns::name or ns::Name. class reports whether the last identifier starts with a capital, which is a
 // fault unless classOK.
@@ -59,6 +62,31 @@ func (p *parser) classRef() QName {
 	}
 	p.unexpected()
 	return q
+}
+
+// parents reads the names of entities behind extends, up to the colon. Those that start with a small letter are faults once all
+// is read; of several the reference has the last one.
+func (p *parser) parents() []QName {
+	var out []QName
+	var lower []Span
+	for {
+		q, class := p.path(true)
+		if !class {
+			lower = append(lower, p.attrs(p.varRef(q)).Span())
+		}
+		out = append(out, q)
+		if !p.accept(tComma) {
+			break
+		}
+	}
+	if p.tok.kind != tColon {
+		p.wanted = tColon
+		p.unexpected()
+	}
+	for _, at := range slices.Backward(lower) {
+		p.report("ParserException", at, "Syntax error: Invalid identifier: Entity names must start with a capital")
+	}
+	return out
 }
 
 // attrs reads the attributes behind a reference: .name.name. A name with a capital is a fault: a namespace separated with

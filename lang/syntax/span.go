@@ -24,13 +24,8 @@ func (s *Implement) Place() Place { return s.Entity.Place() }
 
 func (s *Relation) Span() Span { return Span{s.Left.Entity.Pos, s.EndPos} }
 
-// Place is the line of the operator, or of the left end when annotations stand in its place.
-func (s *Relation) Place() Place {
-	if s.Op.Valid() {
-		return linePlace(s.Op, s.Op+2)
-	}
-	return linePlace(s.Left.Entity.Pos, s.Left.Name.Span().End)
-}
+// Place is the line of the left end's dot.
+func (s *Relation) Place() Place { return linePlace(s.Dot, s.Left.Name.Span().End) }
 
 func (s *Typedef) Span() Span   { return Span{s.Pos, s.EndPos} }
 func (s *Typedef) Place() Place { return s.Name.Place() }
@@ -137,8 +132,8 @@ func (e *Binary) Place() Place { return linePlace(e.OpPos, e.OpPos+Pos(len(e.Op.
 
 func (e *Cond) Span() Span { return Span{e.If.Span().Start, e.Else.Span().End} }
 
-// Place is the line of the question mark.
-func (e *Cond) Place() Place { return linePlace(e.Question, e.Question+1) }
+// Place is that of the condition.
+func (e *Cond) Place() Place { return e.If.Place() }
 
 func (e *IsDefined) Span() Span { return Span{e.X.Span().Start, e.EndPos} }
 

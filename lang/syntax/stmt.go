@@ -93,10 +93,7 @@ func (p *parser) entity() Stmt {
 	}
 	if p.accept(tExtends) {
 		p.head(func() {
-			s.Parents = append(s.Parents, p.classRef())
-			for p.accept(tComma) {
-				s.Parents = append(s.Parents, p.classRef())
-			}
+			s.Parents = p.parents()
 		})
 	}
 	if p.tok.kind != tColon {
@@ -479,7 +476,7 @@ func (p *parser) ifStmt() Stmt {
 
 // relation reads a relation whose left entity has been read.
 func (p *parser) relation(left QName) Stmt {
-	s := &Relation{Left: RelationEnd{Entity: left}}
+	s := &Relation{Left: RelationEnd{Entity: left}, Dot: p.pos()}
 	p.next()
 	s.Left.Name = p.declared()
 	p.multiplicity(&s.Left)

@@ -207,6 +207,8 @@ type Implement struct {
 //	Left.name [1:] annotation, annotation Right.name [1]
 type Relation struct {
 	Left RelationEnd
+	// Dot is the place of the dot of the left end.
+	Dot Pos
 	// Op is the place of --, -> or <-; [NoPos] when annotations stand in its place.
 	Op Pos
 	// Annotations are evaluated in the file's scope.

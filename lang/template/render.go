@@ -403,24 +403,11 @@ type selfObject struct {
 func (o *selfObject) attribute(name string) (any, bool) {
 	stack, ok := o.scope.ctx.blocks[name]
 	if !ok {
-		return o.model(name)
+		return nil, false
 	}
 	return &function{name: name, call: func(callArgs) any {
 		return o.r.markupIf(o.scope, o.r.capture(func() { o.r.renderBlock(o.scope, stack, 0, nil) }))
 	}}, true
-}
-
-// model reads an attribute of the instance that self is in the model, for which Jinja2 would only have a fault.
-func (o *selfObject) model(name string) (any, bool) {
-	if o.scope.ctx.host == nil {
-		return nil, false
-	}
-	v, ok := o.scope.ctx.host("self")
-	i, isInstance := v.(value.Instance)
-	if !ok || !isInstance {
-		return nil, false
-	}
-	return o.r.instanceAttribute(i, name)
 }
 
 func (o *selfObject) text() string {

@@ -136,7 +136,7 @@ func TestModelValues(t *testing.T) {
 		{"{{ range }}{% set range = 1 %}{{ range }}", "mine1"},
 		{"{% block b %}{{ range }}{% set x = 1 %}{% endblock %}", "mine"},
 		{"{{ self.name() }}{% block name %}!{% endblock %}", "!" + "!"},
-		{"{{ self.port }}", "80"},
+		{"{{ self.port is defined }}", "False"},
 		{"{% set local = 1 %}{% include 'web/inc.j2' %}{% include './inc.j2' without context ignore missing %}", "!UndefinedError"},
 		{"{% set local = 1 %}{% include './inc.j2' %}", "[s11]"},
 		{"{% from 'web/mac.j2' import m %}{{ m(n) }}{% import 'web/mac.j2' as q with context %}{{ q.m(n) }}", "<5False><5True>"},

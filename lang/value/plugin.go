@@ -58,6 +58,20 @@ type PluginError struct {
 
 func (e *PluginError) Error() string { return e.Message }
 
+// ModelError is a fault of the model that a plugin met, such as a variable that is not there. The evaluator reports it as the cause
+// of a WrappingRuntimeException.
+type ModelError struct {
+	// Class is the code of the diagnostic.
+	Class string
+	// Err is what is wrong.
+	Err error
+}
+
+func (e *ModelError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *ModelError) Unwrap() error { return e.Err }
+
 // Context is what the compiler lends a plugin during one call. It is valid only until the call returns.
 type Context interface {
 	// Stdout takes what the plugin prints.
