@@ -36,7 +36,7 @@ func newCheckCommand(g *globals) *cobra.Command {
 		Use:   "check [DIR]",
 		Short: "Report the faults of a project, once or after each change",
 		Long: `Compile the project in DIR (default: the current directory) and report its faults on standard output. What the model
-prints is left out. How long it took goes to standard error.
+prints is left out. What the model came to and how long it took goes to standard error.
 
 The exit status is 0 when the model compiles and 1 when it has faults. With --watch the project is compiled again whenever one
 of its files changes, until Ctrl-C, which ends the command with status 0.`,
@@ -76,7 +76,11 @@ func (f *checkFlags) once(ctx context.Context, dir string, stdout, stderr io.Wri
 		if err := f.report(stdout, res, ds); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(stderr, checkSummary(ds, res.Stats.Files, took)); err != nil {
+		summary := checkSummary(ds, res.Stats, took)
+		if f.watch { // so that it can be seen what is new
+			summary += " at " + start.Format(time.TimeOnly) + "\n"
+		}
+		if _, err := fmt.Fprintln(stderr, summary); err != nil {
 			return fmt.Errorf("writing the summary: %w", err)
 		}
 		return nil
@@ -84,16 +88,20 @@ func (f *checkFlags) once(ctx context.Context, dir string, stdout, stderr io.Wri
 }
 
 // checkSummary says in a line what a check found in how many files, and how long it took.
-func checkSummary(ds diag.List, files int, took time.Duration) string {
+func checkSummary(ds diag.List, s lang.Stats, took time.Duration) string {
 	found := ds.Summary()
 	if found == "" {
 		found = "no faults"
 	}
 	unit := "files"
-	if files == 1 {
+	if s.Files == 1 {
 		unit = "file"
 	}
-	return fmt.Sprintf("%s in %d %s, checked in %s", found, files, unit, took.Round(100*time.Microsecond))
+	made := ""
+	if !ds.HasErrors() {
+		made = fmt.Sprintf(", %d instances, %d resources", s.Instances, s.Resources)
+	}
+	return fmt.Sprintf("%s in %d %s%s, checked in %s", found, s.Files, unit, made, took.Round(100*time.Microsecond))
 }
 
 // follow checks, and checks again after each change, until the context is done.
@@ -155,7 +163,10 @@ func (f *checkFlags) mark(seed maphash.Seed, dir string) uint64 {
 // compileReads reports whether a compile may read a file of this name: source, manifests, plugins, templates and files.
 func compileReads(name string) bool {
 	switch filepath.Ext(name) {
-	case ".cf", ".yml", ".yaml", ".toml", ".cfg", ".py", ".j2", ".tmpl":
+	case ".cf", ".lock", ".yml", ".yaml", ".toml", ".cfg", ".py", ".j2", ".tmpl":
+		return true
+	}
+	if filepath.Base(name) == "requirements.txt" {
 		return true
 	}
 	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {

@@ -120,7 +120,7 @@ func (f *compileFlags) run(ctx context.Context, dir string, stdout, stderr io.Wr
 		if err := out.Flush(); err != nil {
 			return fmt.Errorf("writing what the model prints: %w", err)
 		}
-		if err := f.report(stderr, res, ds); err != nil {
+		if err := errors.Join(f.report(stderr, res, ds), f.summary(stderr, res, ds)); err != nil {
 			return err
 		}
 		return f.write(stdout, res, ds)
@@ -224,10 +224,12 @@ func (f *compileFlags) report(w io.Writer, res *lang.Result, ds diag.List) error
 	case "sarif":
 		return diag.WriteSARIF(w, ds, diag.Tool{Name: "intendant", Version: buildVersion(), Explain: explained})
 	}
-	if err := printDiagnostics(w, res.Source, ds); err != nil {
-		return err
-	}
-	if ds.HasErrors() {
+	return printDiagnostics(w, res.Source, ds)
+}
+
+// summary says for people what a model came to.
+func (f *compileFlags) summary(w io.Writer, res *lang.Result, ds diag.List) error {
+	if f.format != "text" || ds.HasErrors() {
 		return nil
 	}
 	s := res.Stats

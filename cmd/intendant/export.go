@@ -151,7 +151,7 @@ func (f *compileFlags) compile(ctx context.Context, dir string, stdout, stderr i
 	var made *lang.Result
 	err := f.project(ctx, dir, lang.Options{Inputs: inputs, Stdout: out}, func(res *lang.Result, ds diag.List) error {
 		made = res
-		return errors.Join(out.Flush(), f.report(stderr, res, ds))
+		return errors.Join(out.Flush(), f.report(stderr, res, ds), f.summary(stderr, res, ds))
 	})
 	return made, err
 }
