@@ -170,5 +170,5 @@ func illegalSpace(r rune) string {
 // restOfText reports whether an illegal quote closes a string that was complained about on an earlier line.
 func (p *parser) restOfText(quote rune) bool {
 	line, _, _ := strings.Cut(p.src[p.tok.start+utf8.RuneLen(quote):], "\n")
-	return p.openQuote == quote && strings.Trim(strings.TrimSpace(line), "),]}") == ""
+	return quote != 0 && p.openQuote == quote && strings.Trim(strings.TrimSpace(line), "),]}") == ""
 }

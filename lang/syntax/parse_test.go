@@ -546,6 +546,7 @@ func TestOpenStrings(t *testing.T) {
 		"A(b=\"abc\ndef\")\ny = 1\n":   1,
 		"x = \"abc\ny = \"def\n":       2,
 		"x = \"abc\ny = 1\nz = 'def\n": 2,
+		"x = 1\x00\ny = 1\n":           1,
 	} {
 		if _, ds := syntax.Parse("main.cf", []byte(src), syntax.Options{}); len(ds) != want {
 			t.Errorf("Parse(%q) has %d faults, want %d:\n%s", src, len(ds), want, ds)
