@@ -130,3 +130,56 @@ func TestUpIsCancelled(t *testing.T) {
 		t.Errorf("Up = %v, want %v", err, context.Canceled)
 	}
 }
+
+// Actions and their logs are carried over to where they are now, and back.
+func TestActionsAreCarriedOver(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, storetest.EmptyURL(t))
+	up(t, conn, len(migrations.Steps()))
+	down := func() {
+		t.Helper()
+		if _, err := migrations.Down(t.Context(), conn, 7); err != nil {
+			t.Fatal(err)
+		}
+	}
+	down()
+	if _, err := conn.Exec(t.Context(), `
+INSERT INTO project VALUES ('00000000-0000-0000-0000-000000000001', 'p');
+INSERT INTO environment (id, project, name, description, icon, repo_url, repo_branch, repo_path)
+VALUES ('00000000-0000-0000-0000-000000000002', '00000000-0000-0000-0000-000000000001', 'e', '', '', '', '', '');
+INSERT INTO action (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code) VALUES
+('00000000-0000-0000-0000-00000000000a', '00000000-0000-0000-0000-000000000002', 1, 'r', 'deploy', 'why', '2026-01-01Z', '2026-01-02Z', 'deployed', 'created', '{}', 't', ''),
+('00000000-0000-0000-0000-00000000000b', '00000000-0000-0000-0000-000000000002', 1, 'r', 'deploy', 'why', '2026-01-03Z', NULL, '', '', '{}', 't', '');
+INSERT INTO action_log (action, level, message, kwargs, logged_at) VALUES
+('00000000-0000-0000-0000-00000000000a', 'INFO', E'first\nline', '{"n": 1.50, "s": "\u0000"}', '2026-01-01 00:00:00.25Z'),
+('00000000-0000-0000-0000-00000000000b', 'INFO', 'begun', '{}', '2026-01-03Z'),
+('00000000-0000-0000-0000-00000000000a', 'ERROR', 'second', '{}', '2026-01-01 00:00:01Z')`); err != nil {
+		t.Fatal(err)
+	}
+	table := func(query string) []string {
+		t.Helper()
+		rows, err := conn.Query(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	const logs = "SELECT concat_ws('|', right(action::text, 1), level, message, kwargs, logged_at AT TIME ZONE 'UTC') FROM action_log ORDER BY action, seq"
+	before := table(logs)
+	up(t, conn, 1)
+	if d := cmp.Diff([]string{"a|2|2026-01-02 00:00:00|deployed", "b|1|"}, table(`SELECT concat_ws('|', right(id::text, 1),
+		cardinality(string_to_array(log, E'\n')), finished_at AT TIME ZONE 'UTC', outcome) FROM any_action ORDER BY id`)); d != "" {
+		t.Errorf("actions: %s", d)
+	}
+	down()
+	if d := cmp.Diff(before, table(logs)); d != "" {
+		t.Errorf("log lines up and down: %s", d)
+	}
+	if d := cmp.Diff([]string{"a|t", "b|f"}, table("SELECT concat_ws('|', right(id::text, 1), finished_at IS NOT NULL) FROM action ORDER BY id")); d != "" {
+		t.Errorf("actions up and down: %s", d)
+	}
+}

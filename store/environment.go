@@ -277,6 +277,7 @@ func (tx *Tx) clear(ctx context.Context, id model.EnvironmentID) error {
 		func() error { return tx.ClearCommands(ctx, id.UUID) },
 		func() error { return tx.ClearStates(ctx, id.UUID) },
 		func() error { return tx.ClearActions(ctx, id.UUID) },
+		func() error { return tx.ClearRunningActions(ctx, id.UUID) },
 		func() error { return tx.RememberDeletedVersions(ctx, id.UUID) },
 		func() error { return tx.ClearVersions(ctx, id.UUID) },
 		func() error { return tx.ClearIntervals(ctx, id.UUID) },

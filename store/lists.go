@@ -368,7 +368,7 @@ var levels = []model.LogLevel{
 }
 
 // ResourceLogs lists the log lines of all actions on a resource, storing it included. Sort: timestamp, ties in the order of
-// writing; id column seq.
+// writing.
 func (s *Store) ResourceLogs(ctx context.Context, env model.EnvironmentID, id model.ResourceID, f model.LogFilter, p model.Page) (model.List[model.LogRow], error) {
 	return list(ctx, s, p, func(*Tx) (*listing[model.LogRow], *filter, error) {
 		w := &filter{}
@@ -381,23 +381,31 @@ func (s *Store) ResourceLogs(ctx context.Context, env model.EnvironmentID, id mo
 					least = i
 				}
 			}
-			oneOf(w, "l.level", levels[least:])
+			oneOf(w, "l.line ->> 'level'", levels[least:])
 		}
-		w.contains("l.message", f.Messages)
+		w.contains("l.line ->> 'message'", f.Messages)
 		oneOf(w, "a.kind", f.Actions)
-		w.within("l.logged_at", f.Time)
+		w.within("(l.line ->> 'time')::timestamptz", f.Time)
 		return &listing[model.LogRow]{
 			name:    "log lines",
-			from:    "(SELECT action, seq, level, message, kwargs, logged_at FROM action_log) l JOIN (SELECT id, environment, resource_id, version, kind, trace FROM action) a ON a.id = l.action",
-			columns: "p.level, p.message, p.kwargs, p.logged_at, p.action, p.kind, p.version, p.trace",
-			id:      column{"l.seq", kindInt}, sorts: map[string]column{"timestamp": {"l.logged_at", kindTime}}, byDefault: "timestamp",
+			from:    "any_action a CROSS JOIN LATERAL " + logLines,
+			columns: "p.line, p.id, p.kind, p.version, p.trace",
+			// Actions of a resource follow each other.
+			id:    column{"to_char(a.started_at AT TIME ZONE 'UTC', 'YYYYMMDDHH24MISSUS') || a.id || to_char(l.n, 'FM00000000')", kindText},
+			sorts: map[string]column{"timestamp": {"(l.line ->> 'time')::timestamptz", kindTime}}, byDefault: "timestamp",
 			scan: func(row pgx.CollectableRow) (model.LogRow, error) {
 				var (
 					l      model.LogRow
+					line   string
 					action uuid.UUID
 				)
-				err := row.Scan(&l.Level, &l.Message, &l.Kwargs, &l.Time, &action, &l.Kind, &l.Version, &l.Trace)
-				l.Time, l.Action = l.Time.UTC(), model.TaskID{UUID: action}
+				if err := row.Scan(&line, &action, &l.Kind, &l.Version, &l.Trace); err != nil {
+					return l, err
+				}
+				lines, err := decodeLog(line, "action "+action.String())
+				if err == nil {
+					l.LogLine, l.Action = lines[0], model.TaskID{UUID: action}
+				}
 				return l, err
 			},
 		}, w, nil

@@ -148,6 +148,41 @@ func (tx *Tx) hint(topic model.Topic, env model.EnvironmentID, id string) {
 	tx.hints = append(tx.hints, encodeHint(model.Hint{Topic: topic, Environment: env, ID: id}))
 }
 
+// pipeline queues statements whose results nobody waits for, so that they reach the database together.
+type pipeline struct {
+	*sqlgen.Queries
+	batch pgx.Batch
+}
+
+// errPipeline tells of a statement with an answer where none can be had.
+var errPipeline = errors.New("a pipeline has no answers")
+
+// Exec queues a statement.
+func (q *pipeline) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	q.batch.Queue(sql, args...)
+	return pgconn.CommandTag{}, nil
+}
+
+// Query fails: the statement would have an answer.
+func (q *pipeline) Query(context.Context, string, ...any) (pgx.Rows, error) { return nil, errPipeline }
+
+// QueryRow fails: the statement would have an answer.
+func (q *pipeline) QueryRow(context.Context, string, ...any) pgx.Row { return noRow{} }
+
+type noRow struct{}
+
+func (noRow) Scan(...any) error { return errPipeline }
+
+// pipe runs the statements that work queues in one round trip.
+func (tx *Tx) pipe(ctx context.Context, work func(*pipeline) error) error {
+	p := &pipeline{}
+	p.Queries = sqlgen.New(p)
+	if err := work(p); err != nil {
+		return err
+	}
+	return tx.SendBatch(ctx, &p.batch).Close()
+}
+
 // InTx runs work in a transaction and commits it if work returns nil. When the database reports a deadlock or a
 // serialisation conflict, work is run again from the start in a new transaction: it must have no other effects, or ones
 // that may be repeated. Errors of the database come back as the sentinels of package model where one fits.

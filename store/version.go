@@ -527,15 +527,10 @@ func (tx *Tx) writeVersion(ctx context.Context, v *newVersion, state model.Desir
 	if err := tx.writeCode(ctx, env, number, state); err != nil {
 		return err
 	}
-	action := newID()
 	message := fmt.Sprintf("Successfully stored version %d", number)
-	if err := tx.InsertStoreAction(ctx, sqlgen.InsertStoreActionParams{
-		ID: action, Environment: env.UUID, Version: int32Of(number), Reason: message, At: now, Trace: text(string(state.Trace)),
-	}); err != nil {
-		return err
-	}
-	return tx.InsertActionLog(ctx, sqlgen.InsertActionLogParams{
-		Action: action, Level: string(model.LevelInfo), Message: message, Kwargs: []byte("{}"), LoggedAt: now,
+	return tx.InsertStoreAction(ctx, sqlgen.InsertStoreActionParams{
+		ID: newID(), Environment: env.UUID, Version: int32Of(number), Reason: message, At: now, Trace: text(string(state.Trace)),
+		Log: encodeLog([]model.LogLine{{Level: model.LevelInfo, Time: now, Message: message}}),
 	})
 }
 
@@ -597,10 +592,8 @@ func (tx *Tx) release(ctx context.Context, env model.EnvironmentID, number int, 
 	if int(before) > number {
 		return fmt.Errorf("version %d can not be released after version %d: %w", number, before, model.ErrConflict)
 	}
-	if before > 0 {
-		if err := tx.MarkConverged(ctx, now, env.UUID, before); err != nil {
-			return err
-		}
+	if err := tx.MarkConverged(ctx, now, env.UUID); err != nil {
+		return err
 	}
 	if err := tx.MarkReleased(ctx, now, env.UUID, v.Number); err != nil {
 		return err

@@ -106,7 +106,10 @@ func (s *Store) ResourceHistory(ctx context.Context, env model.EnvironmentID, id
 
 // actionQuery reads actions; the conditions are added. See list.go for why it is put together while running.
 const actionQuery = `SELECT a.id, a.environment, a.version, a.resource_id, a.kind, a.reason, a.started_at, a.finished_at, a.outcome, a.change, a.changes,
-	a.trace, a.code FROM action a WHERE `
+	a.trace, a.code, a.log FROM any_action a WHERE `
+
+// logLines is the log of an action a, by line.
+const logLines = `(SELECT t::json AS line, n FROM unnest(string_to_array(a.log, E'\n')) WITH ORDINALITY AS x (t, n)) l`
 
 func actionFilter(env model.EnvironmentID, f model.ActionFilter) *filter {
 	w := &filter{}
@@ -129,7 +132,7 @@ func actionFilter(env model.EnvironmentID, f model.ActionFilter) *filter {
 				AND starts_with(b.attributes ->> ?::text, ?::text))`, f.Attribute, f.AttributeValue)
 	}
 	if f.Level != "" {
-		w.and("EXISTS (SELECT 1 FROM action_log l WHERE l.action = a.id AND l.level = ?)", string(f.Level))
+		w.and("EXISTS (SELECT 1 FROM "+logLines+" WHERE l.line ->> 'level' = ?)", string(f.Level))
 	}
 	if f.Kind != "" {
 		w.and("a.kind = ?", string(f.Kind))
@@ -168,10 +171,8 @@ func (s *Store) Actions(ctx context.Context, env model.EnvironmentID, f model.Ac
 		if err != nil {
 			return err
 		}
-		if out, err = pgx.CollectRows(rows, scanAction); err != nil {
-			return err
-		}
-		return tx.addLogs(ctx, out)
+		out, err = pgx.CollectRows(rows, scanAction)
+		return err
 	})
 	return out, err
 }
@@ -182,36 +183,19 @@ func scanAction(row pgx.CollectableRow) (model.Action, error) {
 		id, env  uuid.UUID
 		finished *time.Time
 		changes  []byte
+		log      string
 	)
 	if err := row.Scan(&id, &env, &a.Version, &a.Resource, &a.Kind, &a.Reason, &a.StartedAt, &finished, &a.Outcome, &a.Change, &changes, &a.Trace,
-		&a.Code); err != nil {
+		&a.Code, &log); err != nil {
 		return model.Action{}, err
 	}
 	a.ID, a.Environment = model.TaskID{UUID: id}, model.EnvironmentID{UUID: env}
 	a.StartedAt, a.FinishedAt = a.StartedAt.UTC(), timeOf(finished)
+	var err error
+	if a.Log, err = decodeLog(log, "action "+id.String()); err != nil {
+		return model.Action{}, err
+	}
 	return a, decode(changes, &a.Changes, "the changes of action "+id.String())
-}
-
-// addLogs reads the messages of actions.
-func (tx *Tx) addLogs(ctx context.Context, actions []model.Action) error {
-	if len(actions) == 0 {
-		return nil
-	}
-	ids := make([]uuid.UUID, len(actions))
-	place := make(map[uuid.UUID]int, len(actions))
-	for i := range actions {
-		ids[i] = actions[i].ID.UUID
-		place[ids[i]] = i
-	}
-	lines, err := tx.LogsOfActions(ctx, ids)
-	if err != nil {
-		return err
-	}
-	for _, l := range lines {
-		a := &actions[place[l.Action]]
-		a.Log = append(a.Log, model.LogLine{Level: model.LogLevel(l.Level), Message: l.Message, Kwargs: l.Kwargs, Time: l.LoggedAt.UTC()})
-	}
-	return nil
 }
 
 // Trace lists everything that carries a trace id, oldest first; empty when nothing does.

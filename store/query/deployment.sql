@@ -50,35 +50,39 @@ SET compliance = excluded.compliance, last_run = excluded.last_run, blocked = ex
     last_outcome = excluded.last_outcome, last_run_at = excluded.last_run_at, last_success = excluded.last_success,
     last_produced_events = excluded.last_produced_events, orphaned_after = excluded.orphaned_after, failures = excluded.failures;
 
--- name: StartActions :many
-INSERT INTO action (id, environment, version, resource_id, kind, reason, started_at, outcome, change, changes, trace, code)
+-- name: StartActions :exec
+INSERT INTO running_action (id, environment, version, resource_id, kind, reason, started_at, trace, log)
 SELECT unnest(@ids::uuid[]), @environment::uuid, unnest(@versions::integer[]), unnest(@resources::text[]), unnest(@kinds::text[]),
-    unnest(@reasons::text[]), unnest(@started_at::timestamptz[]), '', '', '{}', unnest(@traces::text[]), ''
-ON CONFLICT (id) DO NOTHING
-RETURNING id;
+    unnest(@reasons::text[]), unnest(@started_at::timestamptz[]), unnest(@traces::text[]), unnest(@logs::text[])
+ON CONFLICT (id) DO NOTHING;
 
--- Ends actions, inserting those that were never seen to begin. It returns those that had no end yet, or only the one that was
--- assumed when their agent was lost: only their logs and facts are to be stored.
+-- name: EndActions :many
+DELETE FROM running_action WHERE environment = @environment AND id = ANY(@ids::uuid[])
+RETURNING id, version, resource_id, kind, reason, started_at, trace, log;
+
+-- Stores the ends of actions. It returns those that had none yet, or only the one that was assumed when their agent was lost: only
+-- their logs and facts are to be stored.
 -- name: FinishActions :many
-INSERT INTO action AS a (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code)
-SELECT u.id, @environment::uuid, u.version, u.resource_id, u.kind, '', u.started_at, u.finished_at, u.outcome, u.change, u.changes, u.trace, u.code
-FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@versions::integer[]) AS version, unnest(@resources::text[]) AS resource_id,
-        unnest(@kinds::text[]) AS kind, unnest(@started_at::timestamptz[]) AS started_at, unnest(@finished_at::timestamptz[]) AS finished_at,
-        unnest(@outcomes::text[]) AS outcome, unnest(@changes::text[]) AS change, unnest(@diffs::text[])::json AS changes,
-        unnest(@traces::text[]) AS trace, unnest(@codes::text[]) AS code) u
+INSERT INTO action AS a (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code, log)
+SELECT unnest(@ids::uuid[]), @environment::uuid, unnest(@versions::integer[]), unnest(@resources::text[]), unnest(@kinds::text[]),
+    unnest(@reasons::text[]), unnest(@started_at::timestamptz[]), unnest(@finished_at::timestamptz[]), unnest(@outcomes::text[]),
+    unnest(@changes::text[]), unnest(@diffs::text[])::json, unnest(@traces::text[]), unnest(@codes::text[]), unnest(@logs::text[])
 ON CONFLICT (id) DO UPDATE
-SET finished_at = excluded.finished_at, outcome = excluded.outcome, change = excluded.change, changes = excluded.changes, code = excluded.code
-WHERE a.environment = excluded.environment AND (a.finished_at IS NULL OR a.code = 'agent-lost')
+SET finished_at = excluded.finished_at, outcome = excluded.outcome, change = excluded.change, changes = excluded.changes, code = excluded.code,
+    log = concat_ws(E'\n', nullif(a.log, ''), nullif(excluded.log, ''))
+WHERE a.environment = excluded.environment AND a.code = 'agent-lost'
 RETURNING a.id;
 
--- name: AppendLogs :exec
-INSERT INTO action_log (action, level, message, kwargs, logged_at)
-SELECT unnest(@actions::uuid[]), unnest(@levels::text[]), unnest(@messages::text[]), unnest(@kwargs::text[])::json, unnest(@logged_at::timestamptz[]);
-
--- name: AbandonActions :many
-UPDATE action SET finished_at = @now::timestamptz, outcome = 'failed', code = 'agent-lost'
-WHERE id = ANY(@ids::uuid[]) AND environment = @environment AND finished_at IS NULL
-RETURNING id;
+-- name: AbandonActions :exec
+WITH lost AS (
+    DELETE FROM running_action r WHERE r.environment = @environment AND r.id = ANY(@ids::uuid[])
+    RETURNING r.id, r.environment, r.version, r.resource_id, r.kind, r.reason, r.started_at, r.trace, r.log
+)
+INSERT INTO action (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code, log)
+SELECT l.id, l.environment, l.version, l.resource_id, l.kind, l.reason, l.started_at, @now::timestamptz, 'failed', '', '{}', l.trace, 'agent-lost',
+    concat_ws(E'\n', nullif(l.log, ''), @log::text)
+FROM lost l
+ON CONFLICT (id) DO NOTHING;
 
 -- name: SaveFacts :exec
 INSERT INTO parameter (id, environment, name, resource_id, value, source, updated_at, metadata, expires)
@@ -116,8 +120,8 @@ SELECT a.environment, a.name FROM agent a JOIN environment e ON e.id = a.environ
 WHERE a.environment = ANY(@environments::uuid[]) AND (a.paused OR e.halted);
 
 -- name: RunningActions :many
-SELECT id, environment, version, resource_id, kind, reason, started_at, trace FROM action
-WHERE environment = @environment AND finished_at IS NULL
+SELECT id, version, resource_id, kind, reason, started_at, trace FROM running_action
+WHERE environment = @environment
 ORDER BY started_at, id;
 
 -- name: InsertCommand :execrows
@@ -152,7 +156,7 @@ SELECT * FROM dryrun_resource WHERE dryrun = @dryrun ORDER BY resource_id;
 SELECT name FROM agent WHERE environment = @environment AND (paused OR @halted::boolean);
 
 -- name: PurgeActions :execrows
-DELETE FROM action WHERE environment = @environment AND finished_at IS NOT NULL AND started_at < @before::timestamptz;
+DELETE FROM action WHERE environment = @environment AND started_at < @before::timestamptz;
 
 -- name: PurgeCommands :execrows
 DELETE FROM command WHERE environment = @environment AND done_at IS NOT NULL AND created_at < @before::timestamptz;

@@ -150,6 +150,9 @@ DELETE FROM resource_state WHERE environment = @environment;
 -- name: ClearActions :exec
 DELETE FROM action WHERE environment = @environment;
 
+-- name: ClearRunningActions :exec
+DELETE FROM running_action WHERE environment = @environment;
+
 -- name: ClearCommands :exec
 DELETE FROM command WHERE environment = @environment;
 

@@ -37,9 +37,6 @@ JOIN LATERAL (
 WHERE i.environment = @environment AND i.resource_id = @resource_id
 ORDER BY i.from_version;
 
--- name: LogsOfActions :many
-SELECT action, level, message, kwargs, logged_at FROM action_log WHERE action = ANY(@actions::uuid[]) ORDER BY action, seq;
-
 -- Everything that carries a trace id, oldest first.
 -- name: TraceSteps :many
 SELECT 'delivery'::text AS kind, NULL::uuid AS environment, (d.repository || '/' || d.key)::text AS id, ''::text AS resource,
@@ -57,7 +54,7 @@ FROM command m WHERE m.trace = @trace
 UNION ALL
 SELECT 'action', a.environment, a.id::text, a.resource_id, CASE WHEN a.reason = '' THEN a.kind ELSE a.reason END,
     CASE WHEN a.finished_at IS NULL THEN 'running' WHEN a.outcome = '' THEN a.kind ELSE a.outcome END, a.started_at, a.finished_at, 4
-FROM action a WHERE a.trace = @trace
+FROM any_action a WHERE a.trace = @trace
 ORDER BY at, rank, id;
 
 -- Compile requests with what became of them.
@@ -70,7 +67,7 @@ SELECT c.id, c.status, c.revision_repository, c.revision_ref, c.revision_commit,
 FROM compile c
 LEFT JOIN version v ON v.environment = c.environment AND v.number = c.version
 LEFT JOIN LATERAL (
-    SELECT min(a.started_at) AS first_at, max(a.finished_at) AS last_at FROM action a
+    SELECT min(a.started_at) AS first_at, max(a.finished_at) AS last_at FROM any_action a
     WHERE c.version > 0 AND a.environment = c.environment AND a.version = c.version AND a.kind = 'deploy') deploys ON true
 WHERE c.environment = @environment AND c.status <> 'merged' AND (sqlc.narg('before')::timestamptz IS NULL OR c.requested_at < sqlc.narg('before')::timestamptz)
 ORDER BY c.requested_at DESC, c.id DESC

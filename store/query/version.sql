@@ -74,17 +74,15 @@ SELECT content FROM file WHERE hash = @hash;
 SELECT hash FROM file WHERE hash = ANY(@hashes::text[]);
 
 -- name: InsertStoreAction :exec
-INSERT INTO action (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code)
-VALUES (@id, @environment, @version, '', 'store', @reason, @at, @at, '', 'nochange', '{}', @trace, '');
+INSERT INTO action (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code, log)
+VALUES (@id, @environment, @version, '', 'store', @reason, @at, @at, '', 'nochange', '{}', @trace, '', @log);
 
--- name: InsertActionLog :exec
-INSERT INTO action_log (action, level, message, kwargs, logged_at) VALUES (@action, @level, @message, @kwargs, @logged_at);
-
--- Notes when a version was reached for the first time: nothing managed is in another status. Later repairs do not move it.
+-- Notes when the newest released version was reached for the first time: nothing managed is in another status. Later repairs do not move it.
 -- name: MarkConverged :exec
 UPDATE version v
 SET converged_at = @at::timestamptz
-WHERE v.environment = @environment AND v.number = @number AND v.converged_at IS NULL AND NOT EXISTS (
+WHERE v.environment = @environment AND v.converged_at IS NULL AND v.number = (
+    SELECT max(n.number) FROM version n WHERE n.environment = @environment AND n.released_at IS NOT NULL) AND NOT EXISTS (
     SELECT 1 FROM resource_state s
     WHERE s.environment = v.environment
       AND s.status IN ('available', 'deploying', 'failed', 'skipped', 'unavailable', 'undefined', 'skipped_for_undefined', 'non_compliant'));
@@ -205,7 +203,7 @@ WHERE b.environment = @environment AND b.hash = ANY(@hashes::bytea[])
 DELETE FROM version WHERE environment = @environment AND number = @number;
 
 -- name: DeleteActionsOfVersion :exec
-DELETE FROM action WHERE environment = @environment AND version = @version AND finished_at IS NOT NULL;
+DELETE FROM action WHERE environment = @environment AND version = @version;
 
 -- States of orphans that no version has any more.
 -- name: DropForgottenStates :execrows

@@ -13,30 +13,33 @@ import (
 	"github.com/google/uuid"
 )
 
-const abandonActions = `-- name: AbandonActions :many
-UPDATE action SET finished_at = $1::timestamptz, outcome = 'failed', code = 'agent-lost'
-WHERE id = ANY($2::uuid[]) AND environment = $3 AND finished_at IS NULL
-RETURNING id
+const abandonActions = `-- name: AbandonActions :exec
+WITH lost AS (
+    DELETE FROM running_action r WHERE r.environment = $3 AND r.id = ANY($4::uuid[])
+    RETURNING r.id, r.environment, r.version, r.resource_id, r.kind, r.reason, r.started_at, r.trace, r.log
+)
+INSERT INTO action (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code, log)
+SELECT l.id, l.environment, l.version, l.resource_id, l.kind, l.reason, l.started_at, $1::timestamptz, 'failed', '', '{}', l.trace, 'agent-lost',
+    concat_ws(E'\n', nullif(l.log, ''), $2::text)
+FROM lost l
+ON CONFLICT (id) DO NOTHING
 `
 
-func (q *Queries) AbandonActions(ctx context.Context, now time.Time, ids []uuid.UUID, environment uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, abandonActions, now, ids, environment)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []uuid.UUID
-	for rows.Next() {
-		var id uuid.UUID
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+type AbandonActionsParams struct {
+	Now         time.Time
+	Log         string
+	Environment uuid.UUID
+	Ids         []uuid.UUID
+}
+
+func (q *Queries) AbandonActions(ctx context.Context, arg AbandonActionsParams) error {
+	_, err := q.db.Exec(ctx, abandonActions,
+		arg.Now,
+		arg.Log,
+		arg.Environment,
+		arg.Ids,
+	)
+	return err
 }
 
 const acquireLeases = `-- name: AcquireLeases :many
@@ -85,30 +88,6 @@ func (q *Queries) AcquireLeases(ctx context.Context, arg AcquireLeasesParams) ([
 		return nil, err
 	}
 	return items, nil
-}
-
-const appendLogs = `-- name: AppendLogs :exec
-INSERT INTO action_log (action, level, message, kwargs, logged_at)
-SELECT unnest($1::uuid[]), unnest($2::text[]), unnest($3::text[]), unnest($4::text[])::json, unnest($5::timestamptz[])
-`
-
-type AppendLogsParams struct {
-	Actions  []uuid.UUID
-	Levels   []string
-	Messages []string
-	Kwargs   []string
-	LoggedAt []time.Time
-}
-
-func (q *Queries) AppendLogs(ctx context.Context, arg AppendLogsParams) error {
-	_, err := q.db.Exec(ctx, appendLogs,
-		arg.Actions,
-		arg.Levels,
-		arg.Messages,
-		arg.Kwargs,
-		arg.LoggedAt,
-	)
-	return err
 }
 
 const checkLease = `-- name: CheckLease :one
@@ -171,6 +150,51 @@ func (q *Queries) DryRunResults(ctx context.Context, dryrun uuid.UUID) ([]Dryrun
 	return items, nil
 }
 
+const endActions = `-- name: EndActions :many
+DELETE FROM running_action WHERE environment = $1 AND id = ANY($2::uuid[])
+RETURNING id, version, resource_id, kind, reason, started_at, trace, log
+`
+
+type EndActionsRow struct {
+	ID         uuid.UUID
+	Version    int32
+	ResourceID string
+	Kind       string
+	Reason     string
+	StartedAt  time.Time
+	Trace      string
+	Log        string
+}
+
+func (q *Queries) EndActions(ctx context.Context, environment uuid.UUID, ids []uuid.UUID) ([]EndActionsRow, error) {
+	rows, err := q.db.Query(ctx, endActions, environment, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EndActionsRow
+	for rows.Next() {
+		var i EndActionsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Version,
+			&i.ResourceID,
+			&i.Kind,
+			&i.Reason,
+			&i.StartedAt,
+			&i.Trace,
+			&i.Log,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const environmentNews = `-- name: EnvironmentNews :many
 SELECT e.id, e.halted, e.settings,
     coalesce((SELECT max(v.number) FROM version v WHERE v.environment = e.id AND v.released_at IS NOT NULL), 0)::integer AS released
@@ -210,24 +234,24 @@ func (q *Queries) EnvironmentNews(ctx context.Context, environments []uuid.UUID)
 }
 
 const finishActions = `-- name: FinishActions :many
-INSERT INTO action AS a (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code)
-SELECT u.id, $1::uuid, u.version, u.resource_id, u.kind, '', u.started_at, u.finished_at, u.outcome, u.change, u.changes, u.trace, u.code
-FROM (SELECT unnest($2::uuid[]) AS id, unnest($3::integer[]) AS version, unnest($4::text[]) AS resource_id,
-        unnest($5::text[]) AS kind, unnest($6::timestamptz[]) AS started_at, unnest($7::timestamptz[]) AS finished_at,
-        unnest($8::text[]) AS outcome, unnest($9::text[]) AS change, unnest($10::text[])::json AS changes,
-        unnest($11::text[]) AS trace, unnest($12::text[]) AS code) u
+INSERT INTO action AS a (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code, log)
+SELECT unnest($1::uuid[]), $2::uuid, unnest($3::integer[]), unnest($4::text[]), unnest($5::text[]),
+    unnest($6::text[]), unnest($7::timestamptz[]), unnest($8::timestamptz[]), unnest($9::text[]),
+    unnest($10::text[]), unnest($11::text[])::json, unnest($12::text[]), unnest($13::text[]), unnest($14::text[])
 ON CONFLICT (id) DO UPDATE
-SET finished_at = excluded.finished_at, outcome = excluded.outcome, change = excluded.change, changes = excluded.changes, code = excluded.code
-WHERE a.environment = excluded.environment AND (a.finished_at IS NULL OR a.code = 'agent-lost')
+SET finished_at = excluded.finished_at, outcome = excluded.outcome, change = excluded.change, changes = excluded.changes, code = excluded.code,
+    log = concat_ws(E'\n', nullif(a.log, ''), nullif(excluded.log, ''))
+WHERE a.environment = excluded.environment AND a.code = 'agent-lost'
 RETURNING a.id
 `
 
 type FinishActionsParams struct {
-	Environment uuid.UUID
 	Ids         []uuid.UUID
+	Environment uuid.UUID
 	Versions    []int32
 	Resources   []string
 	Kinds       []string
+	Reasons     []string
 	StartedAt   []time.Time
 	FinishedAt  []time.Time
 	Outcomes    []string
@@ -235,17 +259,19 @@ type FinishActionsParams struct {
 	Diffs       []string
 	Traces      []string
 	Codes       []string
+	Logs        []string
 }
 
-// Ends actions, inserting those that were never seen to begin. It returns those that had no end yet, or only the one that was
-// assumed when their agent was lost: only their logs and facts are to be stored.
+// Stores the ends of actions. It returns those that had none yet, or only the one that was assumed when their agent was lost: only
+// their logs and facts are to be stored.
 func (q *Queries) FinishActions(ctx context.Context, arg FinishActionsParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, finishActions,
-		arg.Environment,
 		arg.Ids,
+		arg.Environment,
 		arg.Versions,
 		arg.Resources,
 		arg.Kinds,
+		arg.Reasons,
 		arg.StartedAt,
 		arg.FinishedAt,
 		arg.Outcomes,
@@ -253,6 +279,7 @@ func (q *Queries) FinishActions(ctx context.Context, arg FinishActionsParams) ([
 		arg.Diffs,
 		arg.Traces,
 		arg.Codes,
+		arg.Logs,
 	)
 	if err != nil {
 		return nil, err
@@ -637,7 +664,7 @@ func (q *Queries) PendingCommandsOf(ctx context.Context, environments []uuid.UUI
 }
 
 const purgeActions = `-- name: PurgeActions :execrows
-DELETE FROM action WHERE environment = $1 AND finished_at IS NOT NULL AND started_at < $2::timestamptz
+DELETE FROM action WHERE environment = $1 AND started_at < $2::timestamptz
 `
 
 func (q *Queries) PurgeActions(ctx context.Context, environment uuid.UUID, before time.Time) (int64, error) {
@@ -724,20 +751,19 @@ func (q *Queries) ResolveUnknowns(ctx context.Context, environment uuid.UUID, na
 }
 
 const runningActions = `-- name: RunningActions :many
-SELECT id, environment, version, resource_id, kind, reason, started_at, trace FROM action
-WHERE environment = $1 AND finished_at IS NULL
+SELECT id, version, resource_id, kind, reason, started_at, trace FROM running_action
+WHERE environment = $1
 ORDER BY started_at, id
 `
 
 type RunningActionsRow struct {
-	ID          uuid.UUID
-	Environment uuid.UUID
-	Version     int32
-	ResourceID  string
-	Kind        string
-	Reason      string
-	StartedAt   time.Time
-	Trace       string
+	ID         uuid.UUID
+	Version    int32
+	ResourceID string
+	Kind       string
+	Reason     string
+	StartedAt  time.Time
+	Trace      string
 }
 
 func (q *Queries) RunningActions(ctx context.Context, environment uuid.UUID) ([]RunningActionsRow, error) {
@@ -751,7 +777,6 @@ func (q *Queries) RunningActions(ctx context.Context, environment uuid.UUID) ([]
 		var i RunningActionsRow
 		if err := rows.Scan(
 			&i.ID,
-			&i.Environment,
 			&i.Version,
 			&i.ResourceID,
 			&i.Kind,
@@ -903,12 +928,11 @@ func (q *Queries) SetProcessed(ctx context.Context, processed int32, environment
 	return err
 }
 
-const startActions = `-- name: StartActions :many
-INSERT INTO action (id, environment, version, resource_id, kind, reason, started_at, outcome, change, changes, trace, code)
+const startActions = `-- name: StartActions :exec
+INSERT INTO running_action (id, environment, version, resource_id, kind, reason, started_at, trace, log)
 SELECT unnest($1::uuid[]), $2::uuid, unnest($3::integer[]), unnest($4::text[]), unnest($5::text[]),
-    unnest($6::text[]), unnest($7::timestamptz[]), '', '', '{}', unnest($8::text[]), ''
+    unnest($6::text[]), unnest($7::timestamptz[]), unnest($8::text[]), unnest($9::text[])
 ON CONFLICT (id) DO NOTHING
-RETURNING id
 `
 
 type StartActionsParams struct {
@@ -920,10 +944,11 @@ type StartActionsParams struct {
 	Reasons     []string
 	StartedAt   []time.Time
 	Traces      []string
+	Logs        []string
 }
 
-func (q *Queries) StartActions(ctx context.Context, arg StartActionsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, startActions,
+func (q *Queries) StartActions(ctx context.Context, arg StartActionsParams) error {
+	_, err := q.db.Exec(ctx, startActions,
 		arg.Ids,
 		arg.Environment,
 		arg.Versions,
@@ -932,23 +957,9 @@ func (q *Queries) StartActions(ctx context.Context, arg StartActionsParams) ([]u
 		arg.Reasons,
 		arg.StartedAt,
 		arg.Traces,
+		arg.Logs,
 	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []uuid.UUID
-	for rows.Next() {
-		var id uuid.UUID
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	return err
 }
 
 const storedFacts = `-- name: StoredFacts :many

@@ -104,6 +104,15 @@ func (q *Queries) ClearParameters(ctx context.Context, environment uuid.UUID) er
 	return err
 }
 
+const clearRunningActions = `-- name: ClearRunningActions :exec
+DELETE FROM running_action WHERE environment = $1
+`
+
+func (q *Queries) ClearRunningActions(ctx context.Context, environment uuid.UUID) error {
+	_, err := q.db.Exec(ctx, clearRunningActions, environment)
+	return err
+}
+
 const clearSessions = `-- name: ClearSessions :exec
 DELETE FROM agent_session WHERE environment = $1
 `

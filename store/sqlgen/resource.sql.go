@@ -140,7 +140,7 @@ SELECT c.id, c.status, c.revision_repository, c.revision_ref, c.revision_commit,
 FROM compile c
 LEFT JOIN version v ON v.environment = c.environment AND v.number = c.version
 LEFT JOIN LATERAL (
-    SELECT min(a.started_at) AS first_at, max(a.finished_at) AS last_at FROM action a
+    SELECT min(a.started_at) AS first_at, max(a.finished_at) AS last_at FROM any_action a
     WHERE c.version > 0 AND a.environment = c.environment AND a.version = c.version AND a.kind = 'deploy') deploys ON true
 WHERE c.environment = $1 AND c.status <> 'merged' AND ($2::timestamptz IS NULL OR c.requested_at < $2::timestamptz)
 ORDER BY c.requested_at DESC, c.id DESC
@@ -205,44 +205,6 @@ func (q *Queries) ListJourneys(ctx context.Context, environment uuid.UUID, befor
 			&i.Resources,
 			&i.FirstAt,
 			&i.LastAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const logsOfActions = `-- name: LogsOfActions :many
-SELECT action, level, message, kwargs, logged_at FROM action_log WHERE action = ANY($1::uuid[]) ORDER BY action, seq
-`
-
-type LogsOfActionsRow struct {
-	Action   uuid.UUID
-	Level    string
-	Message  string
-	Kwargs   []byte
-	LoggedAt time.Time
-}
-
-func (q *Queries) LogsOfActions(ctx context.Context, actions []uuid.UUID) ([]LogsOfActionsRow, error) {
-	rows, err := q.db.Query(ctx, logsOfActions, actions)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []LogsOfActionsRow
-	for rows.Next() {
-		var i LogsOfActionsRow
-		if err := rows.Scan(
-			&i.Action,
-			&i.Level,
-			&i.Message,
-			&i.Kwargs,
-			&i.LoggedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -346,7 +308,7 @@ FROM command m WHERE m.trace = $1
 UNION ALL
 SELECT 'action', a.environment, a.id::text, a.resource_id, CASE WHEN a.reason = '' THEN a.kind ELSE a.reason END,
     CASE WHEN a.finished_at IS NULL THEN 'running' WHEN a.outcome = '' THEN a.kind ELSE a.outcome END, a.started_at, a.finished_at, 4
-FROM action a WHERE a.trace = $1
+FROM any_action a WHERE a.trace = $1
 ORDER BY at, rank, id
 `
 

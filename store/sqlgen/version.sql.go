@@ -75,7 +75,7 @@ func (q *Queries) CloseIntervals(ctx context.Context, number int32, environment 
 }
 
 const deleteActionsOfVersion = `-- name: DeleteActionsOfVersion :exec
-DELETE FROM action WHERE environment = $1 AND version = $2 AND finished_at IS NOT NULL
+DELETE FROM action WHERE environment = $1 AND version = $2
 `
 
 func (q *Queries) DeleteActionsOfVersion(ctx context.Context, environment uuid.UUID, version int32) error {
@@ -252,29 +252,6 @@ func (q *Queries) GetVersion(ctx context.Context, environment uuid.UUID, number 
 	return i, err
 }
 
-const insertActionLog = `-- name: InsertActionLog :exec
-INSERT INTO action_log (action, level, message, kwargs, logged_at) VALUES ($1, $2, $3, $4, $5)
-`
-
-type InsertActionLogParams struct {
-	Action   uuid.UUID
-	Level    string
-	Message  string
-	Kwargs   []byte
-	LoggedAt time.Time
-}
-
-func (q *Queries) InsertActionLog(ctx context.Context, arg InsertActionLogParams) error {
-	_, err := q.db.Exec(ctx, insertActionLog,
-		arg.Action,
-		arg.Level,
-		arg.Message,
-		arg.Kwargs,
-		arg.LoggedAt,
-	)
-	return err
-}
-
 const insertBodies = `-- name: InsertBodies :exec
 INSERT INTO resource_body (environment, hash, attributes, requires, set_name, undefined)
 SELECT $1::uuid, u.hash, u.attributes, string_to_array(u.requires, E'\x1f'), u.set_name, u.undefined
@@ -359,8 +336,8 @@ func (q *Queries) InsertIntervals(ctx context.Context, arg InsertIntervalsParams
 }
 
 const insertStoreAction = `-- name: InsertStoreAction :exec
-INSERT INTO action (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code)
-VALUES ($1, $2, $3, '', 'store', $4, $5, $5, '', 'nochange', '{}', $6, '')
+INSERT INTO action (id, environment, version, resource_id, kind, reason, started_at, finished_at, outcome, change, changes, trace, code, log)
+VALUES ($1, $2, $3, '', 'store', $4, $5, $5, '', 'nochange', '{}', $6, '', $7)
 `
 
 type InsertStoreActionParams struct {
@@ -370,6 +347,7 @@ type InsertStoreActionParams struct {
 	Reason      string
 	At          time.Time
 	Trace       string
+	Log         string
 }
 
 func (q *Queries) InsertStoreAction(ctx context.Context, arg InsertStoreActionParams) error {
@@ -380,6 +358,7 @@ func (q *Queries) InsertStoreAction(ctx context.Context, arg InsertStoreActionPa
 		arg.Reason,
 		arg.At,
 		arg.Trace,
+		arg.Log,
 	)
 	return err
 }
@@ -814,15 +793,16 @@ func (q *Queries) LatestVersion(ctx context.Context, environment uuid.UUID) (int
 const markConverged = `-- name: MarkConverged :exec
 UPDATE version v
 SET converged_at = $1::timestamptz
-WHERE v.environment = $2 AND v.number = $3 AND v.converged_at IS NULL AND NOT EXISTS (
+WHERE v.environment = $2 AND v.converged_at IS NULL AND v.number = (
+    SELECT max(n.number) FROM version n WHERE n.environment = $2 AND n.released_at IS NOT NULL) AND NOT EXISTS (
     SELECT 1 FROM resource_state s
     WHERE s.environment = v.environment
       AND s.status IN ('available', 'deploying', 'failed', 'skipped', 'unavailable', 'undefined', 'skipped_for_undefined', 'non_compliant'))
 `
 
-// Notes when a version was reached for the first time: nothing managed is in another status. Later repairs do not move it.
-func (q *Queries) MarkConverged(ctx context.Context, at time.Time, environment uuid.UUID, number int32) error {
-	_, err := q.db.Exec(ctx, markConverged, at, environment, number)
+// Notes when the newest released version was reached for the first time: nothing managed is in another status. Later repairs do not move it.
+func (q *Queries) MarkConverged(ctx context.Context, at time.Time, environment uuid.UUID) error {
+	_, err := q.db.Exec(ctx, markConverged, at, environment)
 	return err
 }
 
