@@ -95,6 +95,8 @@ type Request struct {
 	// the lock, which spares reading them.
 	Frozen    bool
 	TrustLock bool
+	// NoPackages leaves out the environment of Python packages: only modules are chosen, and those in repositories fetched.
+	NoPackages bool
 	// Stage runs the parts. Its work is called before it returns.
 	Stage Stage
 }

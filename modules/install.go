@@ -198,6 +198,10 @@ func (w *work) choose(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if w.req.NoPackages {
+			w.finish()
+			return nil
+		}
 		if err := w.python(); err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/intendant/intendant/config"
 	"github.com/intendant/intendant/lang/module"
 	"github.com/intendant/intendant/lang/std"
 	"github.com/intendant/intendant/python"
@@ -103,6 +104,9 @@ type testFlags struct {
 	g      *globals
 	python string
 	path   bool
+	// repos are where modules are, as in project.yml; installMode says which of their versions count.
+	repos       []string
+	installMode string
 }
 
 // newModuleTestCommand runs the tests of a module.
@@ -114,10 +118,15 @@ func newModuleTestCommand(g *globals) *cobra.Command {
 
 The tests get the fixture project: project.compile("..."), project.get_resource("..."), project.deploy_resource("...") and others;
 see the guide for authors of modules. They run in an environment with what the module requires, which is made once and kept, or in
-that of --python, which must have pytest. The exit status is that of pytest.`,
+that of --python, which must have pytest. Modules that the module imports come from --module-repo (or INMANTA_MODULE_REPO, with spaces
+between several), else from the package index; with --python alone they are those of its environment. The exit status is that of
+pytest.`,
 		Args:    cobra.ArbitraryArgs,
-		Example: "  intendant module test\n  intendant module test dns -- -k zone -x",
+		Example: "  intendant module test\n  intendant module test dns -- -k zone -x\n  intendant module test --module-repo 'https://git.example.com/modules/{}.git'",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("module-repo") {
+				f.repos = strings.Fields(os.Getenv("INMANTA_MODULE_REPO"))
+			}
 			dir := "."
 			if n := cmd.ArgsLenAtDash(); n != 0 && len(args) > 0 {
 				if n > 1 || n < 0 && len(args) > 1 {
@@ -129,9 +138,14 @@ that of --python, which must have pytest. The exit status is that of pytest.`,
 		},
 	}
 	cmd.Flags().StringVar(&f.python, "python", "", "run in the environment of this interpreter")
+	cmd.Flags().StringArrayVar(&f.repos, "module-repo", nil, "git repositories to fetch imported modules from, {} being the module's name; may be given several times")
+	cmd.Flags().StringVar(&f.installMode, "install-mode", "release", "which of their versions: release, prerelease or master")
 	cmd.Flags().BoolVar(&f.path, "print-path", false, "print the directory for PYTHONPATH and do nothing else: for running pytest -p pytest_inmanta.plugin by other means")
 	return cmd
 }
+
+// testCompanions come with the package inmanta-dev-dependencies that tests of modules ask for.
+var testCompanions = []string{"pytest-asyncio", "pytest-cov"}
 
 // testPackages are what tests get besides the companions of modules and what the module requires.
 var testPackages = []string{"pytest>=7", "jinja2>=3.1"}
@@ -158,9 +172,19 @@ func (f *testFlags) run(ctx context.Context, dir string, args []string, stdin io
 	if err != nil {
 		return &exitError{code: exitUsage, err: fmt.Errorf("%s is not the directory of a module: %w", dir, err)}
 	}
+	c, err := f.g.load(nil)
+	if err != nil {
+		return err
+	}
+	var more imported
+	if len(f.repos) > 0 || f.python == "" && about.Layout == module.LayoutV1 {
+		if more, err = f.fetchImports(ctx, c, root.FS(), about, stderr); err != nil {
+			return err
+		}
+	}
 	interpreter := f.python
 	if interpreter == "" {
-		if interpreter, err = f.environment(ctx, cache, root.FS(), about, stderr); err != nil {
+		if interpreter, err = f.environment(ctx, c, cache, root.FS(), about, more, stderr); err != nil {
 			return plain(err)
 		}
 	}
@@ -171,11 +195,20 @@ func (f *testFlags) run(ctx context.Context, dir string, args []string, stdin io
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, interpreter, append([]string{"-m", "pytest", "-p", "pytest_inmanta.plugin"}, args...)...)
+	trees, cleanup, err := writeTrees(more.trees)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	command := []string{"-m", "pytest", "-p", "pytest_inmanta.plugin"}
+	if testsPath(root.FS()) {
+		command = append(command, "-o", "testpaths=tests")
+	}
+	cmd := exec.CommandContext(ctx, interpreter, append(command, args...)...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, stdin, stdout, stderr
 	// As in an environment that is activated: what tests run by name is that of the environment.
 	search := filepath.Dir(interpreter) + string(os.PathListSeparator) + os.Getenv("PATH")
-	cmd.Env = append(os.Environ(), "PATH="+search, "INTENDANT="+self, "PYTHONPATH="+strings.TrimSuffix(runtime+string(os.PathListSeparator)+os.Getenv("PYTHONPATH"), string(os.PathListSeparator)))
+	cmd.Env = append(os.Environ(), "PATH="+search, "INTENDANT="+self, "INTENDANT_TEST_MODULES="+trees, "PYTHONPATH="+strings.TrimSuffix(runtime+string(os.PathListSeparator)+os.Getenv("PYTHONPATH"), string(os.PathListSeparator)))
 	err = cmd.Run()
 	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		return &exitError{code: max(e.ExitCode(), exitFailed)}
@@ -186,12 +219,21 @@ func (f *testFlags) run(ctx context.Context, dir string, args []string, stdin io
 	return nil
 }
 
-// environment makes the environment that the tests run in, and returns its interpreter.
-func (f *testFlags) environment(ctx context.Context, cache string, root fs.FS, about module.Description, stderr io.Writer) (string, error) {
-	c, err := f.g.load(nil)
-	if err != nil {
-		return "", err
+// testsPath reports whether the tests are those below tests because nothing else is configured.
+func testsPath(root fs.FS) bool {
+	if info, err := fs.Stat(root, "tests"); err != nil || !info.IsDir() {
+		return false
 	}
+	for _, name := range []string{"pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"} {
+		if text, err := fs.ReadFile(root, name); err == nil && bytes.Contains(text, []byte("testpaths")) {
+			return false
+		}
+	}
+	return true
+}
+
+// environment makes the environment that the tests run in, and returns its interpreter.
+func (f *testFlags) environment(ctx context.Context, c *config.Config, cache string, root fs.FS, about module.Description, more imported, stderr io.Writer) (string, error) {
 	index, err := packageIndex(c)
 	if err != nil {
 		return "", err
@@ -202,10 +244,14 @@ func (f *testFlags) environment(ctx context.Context, cache string, root fs.FS, a
 	wanted := append(slices.Clone(testPackages), python.Companions()...)
 	own := module.PackageOf(about.Name)
 	builtin := std.Modules()
+	fetched := map[string]bool{}
+	for _, t := range more.trees {
+		fetched[t.Name] = true
+	}
 	for _, m := range about.Modules {
 		// The built-in modules serve unless the tests' environment has others.
 		switch {
-		case module.PackageOf(m.Name) == own || builtin[m.Name] != nil:
+		case module.PackageOf(m.Name) == own || builtin[m.Name] != nil || fetched[m.Name]:
 		case about.Layout == module.LayoutV2:
 			wanted = append(wanted, m.Text)
 		default: // module.yml names modules, not packages
@@ -215,9 +261,22 @@ func (f *testFlags) environment(ctx context.Context, cache string, root fs.FS, a
 	for _, p := range about.Packages {
 		wanted = append(wanted, p.Text)
 	}
+	for _, w := range more.wanted {
+		if !slices.ContainsFunc(wanted, func(other string) bool {
+			return python.PackageName(other) == python.PackageName(w) && module.NameOf(w) != ""
+		}) {
+			wanted = append(wanted, w)
+		}
+	}
 	dev, err := developmentRequirements(root)
 	if err != nil {
 		return "", err
+	}
+	for _, d := range dev {
+		if python.PackageName(d) == "inmanta-dev-dependencies" {
+			dev = append(dev, testCompanions...)
+			break
+		}
 	}
 	wanted = append(wanted, dev...)
 	provided := map[string]string{"pytest-inmanta": "3.2.0", "inmanta-dev-dependencies": "2.160.0", own: "0"}

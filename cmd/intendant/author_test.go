@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +81,58 @@ func TestProjectFixture(t *testing.T) {
 	}
 	if out, status := tested(t, filepath.Join(dir, "trial"), "-q"); status != 0 {
 		t.Errorf("module test exits with %d and says\n%s", status, out)
+	}
+}
+
+// TestImportsOfTests fetches a module that the one under test imports and does not require, and what that one imports.
+func TestImportsOfTests(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"net/module.yml":            "name: net\nversion: 1.0\nlicense: x\n",
+		"net/model/_init.cf":        "import base\ntypedef port as int matching self > 0\n",
+		"base/module.yml":           "name: base\nversion: 1.0\nlicense: x\n",
+		"base/model/_init.cf":       "",
+		"base/plugins/__init__.py":  "from inmanta.plugins import plugin\n@plugin\ndef origin() -> \"string\":\n    return \"fetched\"\n",
+		"dns/module.yml":            "name: dns\nversion: 1.0\nlicense: x\n",
+		"dns/model/_init.cf":        "import net\nimport base\n",
+		"dns/tests/test_dns.py":     "def test_origin(project):\n    project.compile('import dns\\nimport base\\nstd::print(base::origin())')\n    assert project.get_stdout() == 'fetched\\n'\n",
+		"dns/docs/tests/test_no.py": "def test_example_that_is_none():\n    raise AssertionError\n",
+	} {
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"net", "base"} {
+		for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "-qm", "one"}} {
+			cmd := exec.CommandContext(t.Context(), "git", args...)
+			cmd.Dir = filepath.Join(dir, name)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("git %v: %v\n%s", args, err, out)
+			}
+		}
+	}
+	if pytest() == "" {
+		t.Skip("no interpreter with pytest and jinja2; install python3-pytest and python3-jinja2")
+	}
+	under := filepath.Join(dir, "dns")
+	run := func(args ...string) (string, int) {
+		args = append([]string{"module", "test", "--python", pytest()}, args...)
+		return authored(t, under, append(args, "--", "-p", "no:cacheprovider", "-q")...)
+	}
+	repos := "--module-repo=" + dir + "/{}"
+	if out, status := run(repos, "--install-mode", "master"); status != 0 || !strings.Contains(out, "1 passed") {
+		t.Errorf("module test exits with %d and says\n%s", status, out)
+	}
+	if out, status := run(); status == 0 || !strings.Contains(out, "Failed to load module") {
+		t.Errorf("without repositories module test exits with %d and says\n%s", status, out)
+	}
+	if out, status := run("--module-repo="+dir+"/nowhere/{}", "--install-mode", "master"); status == 0 || !strings.Contains(out, "module net was not found") {
+		t.Errorf("with repositories that lack it module test exits with %d and says\n%s", status, out)
+	}
+	if out, status := run(repos, "--install-mode", "newest"); status != 2 || !strings.Contains(out, "release, prerelease, master") {
+		t.Errorf("with a wrong mode module test exits with %d and says\n%s", status, out)
 	}
 }
 

@@ -6,13 +6,11 @@ import configparser
 import enum
 import os
 import re
-from typing import Any, ClassVar, Optional, TypeVar
+from typing import Any, ClassVar, Optional
 
 from inmanta.ast import CompilerException
 
 PACKAGE = "inmanta_plugins"
-
-M = TypeVar("M", bound="Module")
 
 
 class ProjectNotFoundException(CompilerException):

@@ -48,6 +48,9 @@ LOGGER = logging.getLogger(__name__)
 
 PACKAGE = "inmanta_plugins"
 
+FETCHED = "INTENDANT_TEST_MODULES"
+"""The environment variable that names a file with the modules that were fetched for the tests, and where they are."""
+
 # What the options of the usual plugin did for fetching modules is done by "intendant module test" before pytest starts; they are
 # taken so that scripts which give them go on working.
 _IGNORED = (
@@ -367,10 +370,16 @@ class Project:
 
     def _placement(self) -> str:
         """Writes where modules are: that under test, and what this environment has installed."""
-        own = [] if self._module is None else [dataclasses.asdict(self._module)]
+        placed = []
+        if self._module is not None:
+            placed.append({"name": self._module.name, "version": "", "layout": self._module.layout, "dir": self._module.path})
+        fetched = os.environ.get(FETCHED)
+        if fetched:
+            with open(fetched, encoding="utf-8") as f:
+                placed += json.load(f)
         path = os.path.join(self._test_project_dir, "modules.json")
         with open(path, "w", encoding="utf-8") as f:
-            json.dump(placement([{**m, "dir": m.pop("path"), "version": ""} for m in own]), f)
+            json.dump(placement(placed), f)
         return path
 
     def _inputs(self) -> str:
