@@ -110,6 +110,8 @@ type Agent struct {
 	// turn lists agent names that have waiting tasks, in the order in which they are served.
 	turn   []*agentName
 	active int
+	// addresses are the machines of agents that work on another one than this.
+	addresses map[model.AgentName]string
 }
 
 // agentName is what the process knows of one agent that it offers.

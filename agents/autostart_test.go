@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -275,5 +276,54 @@ func TestStateDirectoryIsForOneProcess(t *testing.T) {
 	s.AwaitUp(t, "one", 2)
 	if _, err := os.Stat(filepath.Join(dir, "lock")); err != nil {
 		t.Error(err)
+	}
+}
+
+// The process knows on which machine an agent works before it gets a task, and after a change that was announced.
+func TestAddressesOfAutostartedAgents(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	addresses := map[model.AgentName]string{"one": "ssh://root@one"}
+	var fail error
+	s, log := autostarting(t, func(cfg *hub.Config) {
+		cfg.Autostart.Addresses = func(context.Context, model.EnvironmentID) (map[model.AgentName]string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return maps.Clone(addresses), fail
+		}
+	})
+	set := func(next map[model.AgentName]string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		addresses, fail = next, err
+	}
+	want := func(name model.AgentName, address string) {
+		t.Helper()
+		r := s.Run(t, s.NewTask(model.TaskDeploy, sdktest.NewIntent(t, thing(string(name), "a"), map[string]any{})))
+		if got := fact(r, "address"); r.Outcome != model.OutcomeDeployed || got != address {
+			t.Errorf("agent %s works on %q, want %q; the outcome is %s", name, got, address, r.Outcome)
+		}
+	}
+	set(nil, errors.New("no database"))
+	if err := s.Hub.EnsureAgents(t.Context(), s.Environment, []model.AgentName{"one", "two"}); err == nil || !strings.Contains(err.Error(), "no database") {
+		t.Fatalf("EnsureAgents() without addresses = %v, want an error", err)
+	}
+	set(map[model.AgentName]string{"one": "ssh://root@one"}, nil)
+	if err := s.Hub.EnsureAgents(t.Context(), s.Environment, []model.AgentName{"one", "two"}); err != nil {
+		t.Fatalf("EnsureAgents() = %v", err)
+	}
+	s.AwaitUp(t, "one", 1)
+	s.AwaitUp(t, "two", 1)
+	want("one", "ssh://root@one")
+	want("two", "")
+	set(map[model.AgentName]string{"two": "ssh://root@two"}, nil)
+	s.Hub.RefreshAddresses(t.Context(), s.Environment)
+	want("one", "")
+	want("two", "ssh://root@two")
+	set(nil, errors.New("no database"))
+	s.Hub.RefreshAddresses(t.Context(), s.Environment)
+	want("two", "ssh://root@two")
+	if !strings.Contains(log.String(), "addresses of agents could not be read") {
+		t.Error("the log does not tell that the addresses could not be read")
 	}
 }

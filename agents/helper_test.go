@@ -67,14 +67,16 @@ func helper(cfg agents.Config) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	cfg.Registry = sdk.NewRegistry()
+	var a *agents.Agent
 	_ = cfg.Registry.Execute("test::Thing", executor(func(c *sdk.Context, _ *sdk.Resource) error {
 		c.AddFact(model.Fact{Name: "pid", Value: strconv.Itoa(os.Getpid())})
 		c.AddFact(model.Fact{Name: "arguments", Value: strings.Join(os.Args, " ")})
 		c.AddFact(model.Fact{Name: "environment", Value: strings.Join(os.Environ(), " ")})
+		c.AddFact(model.Fact{Name: "address", Value: a.Address(c.Task().Agent)})
 		return nil
 	}))
-	a, err := agents.New(cfg)
-	if err == nil {
+	var err error
+	if a, err = agents.New(cfg); err == nil {
 		err = a.Run(ctx)
 	}
 	if err != nil {

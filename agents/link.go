@@ -355,7 +355,7 @@ func (a *Agent) handle(ctx context.Context, l *link, f wire.Frame) error {
 	case *wire.Desired:
 		a.keepDesired(b)
 	case *wire.Host:
-		a.host(l, b.Agents)
+		a.host(l, b)
 	case *wire.Error:
 		return b.Code.Err("the server ended the session: " + b.Message)
 	}
@@ -447,12 +447,14 @@ func (a *Agent) keepDesired(b *wire.Desired) {
 }
 
 // host changes the names that an autostarted agent offers. A name that is taken away is given up once nothing of it runs.
-func (a *Agent) host(l *link, names []model.AgentName) {
+func (a *Agent) host(l *link, h *wire.Host) {
 	if a.cfg.Key == "" {
 		return
 	}
+	names := h.Agents
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.addresses = h.Addresses
 	for name, n := range a.agents {
 		if !slices.Contains(names, name) {
 			n.offered = false

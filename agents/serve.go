@@ -57,6 +57,14 @@ func (a *Agent) Call(ctx context.Context, method, path string, header http.Heade
 	return a.request(ctx, method, path, header, body)
 }
 
+// Address returns the machine that an agent works on as the server says: empty for that of this process, else an address such as
+// ssh://root@web1:22.
+func (a *Agent) Address(name model.AgentName) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.addresses[name]
+}
+
 func (a *Agent) request(ctx context.Context, method, path string, header http.Header, body []byte) (int, []byte, error) {
 	header = header.Clone()
 	if header == nil {

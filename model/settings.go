@@ -23,6 +23,8 @@ type Settings struct {
 	ResetDeployProgressOnStart bool
 	// AutostartAgents lets the server run an agent process for the environment. Default true.
 	AutostartAgents bool
+	// AgentMap are the machines that agents of that process work on: JSON, for [ParseAgentMap]. Default {"internal":"local:"}.
+	AgentMap string
 	// ServerCompile allows compiles by the server. Default true.
 	ServerCompile bool
 	// AutoFullCompile is a cron expression, in UTC, for full compiles; empty is off.
@@ -66,6 +68,7 @@ const (
 	SettingRepairInterval              = "autostart_agent_repair_interval"
 	SettingResetDeployProgressOnStart  = "reset_deploy_progress_on_start"
 	SettingAutostartOnStart            = "autostart_on_start"
+	SettingAgentMap                    = "autostart_agent_map"
 	SettingServerCompile               = "server_compile"
 	SettingAutoFullCompile             = "auto_full_compile"
 	SettingRecompileBackoff            = "recompile_backoff"
@@ -82,6 +85,7 @@ const (
 	SettingInt           = "int"
 	SettingString        = "str"
 	SettingPositiveFloat = "positive_float"
+	SettingDict          = "dict"
 )
 
 // SettingDefinitions lists all settings with their defaults, ordered by section and name.
@@ -116,6 +120,11 @@ func SettingDefinitions() []SettingDefinition {
 		{
 			Name: SettingProtectedEnvironment, Type: SettingBool, Default: json.RawMessage(`false`), Section: "environment",
 			Doc: "Refuse to clear or delete this environment.",
+		},
+		{
+			Name: SettingAgentMap, Type: SettingDict, Default: json.RawMessage(`{"internal":"local:"}`), Section: "scheduler",
+			Doc: "The machines that agents of the server's own process work on: names with local: or ssh://[user@]host[:port]. An agent " +
+				"that is not named works on the server's machine. std::AgentConfig resources write it.",
 		},
 		{
 			Name: SettingAutostartOnStart, Type: SettingBool, Default: json.RawMessage(`true`), Section: "scheduler", AgentRestart: true,
@@ -195,6 +204,8 @@ func ConvertSetting(name string, value json.RawMessage, validate CronValidator) 
 			return nil, settingMismatch(d, value, "a number that is not negative")
 		}
 		return json.Marshal(f)
+	case SettingDict:
+		return convertAgentMap(d, v, value)
 	}
 	s, ok := settingText(v)
 	if !ok || len(s) > MaxSettingText {
@@ -249,6 +260,9 @@ func ParseSettings(stored map[string]json.RawMessage) Settings {
 	value(SettingRepairInterval, &s.RepairInterval)
 	value(SettingResetDeployProgressOnStart, &s.ResetDeployProgressOnStart)
 	value(SettingAutostartOnStart, &s.AutostartAgents)
+	var agentMap json.RawMessage
+	value(SettingAgentMap, &agentMap)
+	s.AgentMap = string(agentMap)
 	value(SettingServerCompile, &s.ServerCompile)
 	value(SettingAutoFullCompile, &s.AutoFullCompile)
 	value(SettingRecompileBackoff, &s.RecompileBackoff)

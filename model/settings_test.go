@@ -23,7 +23,7 @@ func TestDefaultSettings(t *testing.T) {
 	want := model.Settings{
 		AutoDeploy: true, DeployInterval: "600", RepairInterval: "86400", AutostartAgents: true, ServerCompile: true,
 		RecompileBackoff: 0.1, ResourceActionLogsRetention: 7, AvailableVersionsToKeep: 100, NotificationRetention: 365,
-		EnvironmentMetricsRetention: 336,
+		EnvironmentMetricsRetention: 336, AgentMap: `{"internal":"local:"}`,
 	}
 	if diff := cmp.Diff(want, model.DefaultSettings()); diff != "" {
 		t.Errorf("DefaultSettings() differs (-want +got):\n%s", diff)

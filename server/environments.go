@@ -479,7 +479,7 @@ func (s *Server) environmentPut(ctx context.Context, c *call, a environmentPutAr
 		return api.EnvironmentDetails{}, err
 	}
 	for name, value := range settings {
-		if err := s.store.SetSetting(ctx, e.ID, name, value); err != nil {
+		if err := s.storeSetting(ctx, e.ID, name, value); err != nil {
 			return api.EnvironmentDetails{}, err
 		}
 	}

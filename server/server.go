@@ -57,6 +57,8 @@ type Check struct {
 type Config struct {
 	// Store keeps everything. Required.
 	Store Store
+	// SettingChanged is told after a setting of an environment was stored and before the request is answered. Nil tells nobody.
+	SettingChanged func(ctx context.Context, env model.EnvironmentID, name string)
 	// Addresses are where to listen, as host:port. Defaults to DefaultAddress.
 	Addresses []string
 	// TLSCertFile and TLSKeyFile turn TLS on; both or neither are given.

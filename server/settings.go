@@ -55,14 +55,25 @@ func (s *Server) settingSet(ctx context.Context, c *call, a settingSetArgs) (non
 	if err != nil {
 		return none{}, err
 	}
-	return none{}, s.store.SetSetting(ctx, c.env(), a.ID, value)
+	return none{}, s.storeSetting(ctx, c.env(), a.ID, value)
+}
+
+// storeSetting stores a value that was checked, and has whoever needs it at once read it.
+func (s *Server) storeSetting(ctx context.Context, env model.EnvironmentID, name string, value json.RawMessage) error {
+	if err := s.store.SetSetting(ctx, env, name, value); err != nil {
+		return err
+	}
+	if s.config.SettingChanged != nil {
+		s.config.SettingChanged(ctx, env, name)
+	}
+	return nil
 }
 
 func (s *Server) settingDelete(ctx context.Context, c *call, a settingArgs) (none, error) {
 	if _, err := model.FindSetting(a.ID); err != nil {
 		return none{}, err
 	}
-	return none{}, s.store.SetSetting(ctx, c.env(), a.ID, nil)
+	return none{}, s.storeSetting(ctx, c.env(), a.ID, nil)
 }
 
 func (s *Server) settingsListV1(_ context.Context, c *call, _ struct{}) (api.EnvironmentSettingsV1, error) {

@@ -1,9 +1,11 @@
 package builtin
 
 import (
+	"context"
 	"fmt"
 	"os"
 
+	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/sdk"
 )
 
@@ -19,6 +21,11 @@ type Config struct {
 	LookupEnv func(name string) (string, bool)
 	// SystemdDir is there when systemd runs the machine. Defaults to /run/systemd/system.
 	SystemdDir string
+	// Address returns the machine that an agent works on, as [model.CheckAgentAddress] has it. Nil is the agent's own for all.
+	Address func(model.AgentName) string
+	// EditAgentMap changes the addresses of agents that the server keeps for the environment: edit gets all of them, changes them
+	// and says whether it did. It fails with [model.ErrNotFound] when the server has none. Nil is for agents without a server.
+	EditAgentMap func(ctx context.Context, edit func(map[model.AgentName]string) (changed bool)) error
 }
 
 // Register registers all handlers of the package. It fails with [model.ErrConflict] when a type has one already.
@@ -42,7 +49,10 @@ func Register(r *sdk.Registry, cfg Config) error {
 	}
 	commands := &commands{path: cfg.Path, env: cfg.Env}
 	packages := &packageHandler{commands: commands}
-	handlers := []struct {
+	if cfg.Address == nil {
+		cfg.Address = func(model.AgentName) string { return "" }
+	}
+	own := []struct {
 		types   []string
 		handler sdk.Handler
 	}{
@@ -52,10 +62,22 @@ func Register(r *sdk.Registry, cfg Config) error {
 		{[]string{"exec::Run"}, &runHandler{commands: commands}},
 		{[]string{"std::Service"}, &serviceHandler{commands: commands, systemd: cfg.SystemdDir}},
 		{[]string{"std::Package"}, packages},
-		{[]string{"std::testing::NullResource"}, nullHandler{}},
-		{[]string{"std::AgentConfig"}, agentConfigHandler{}},
 	}
-	for _, h := range handlers {
+	for _, h := range own {
+		for _, t := range h.types {
+			if err := r.Execute(t, onOwnMachine{HandlerExecutor: sdk.HandlerExecutor{Handler: h.handler}, address: cfg.Address}); err != nil {
+				return fmt.Errorf("registering the built-in handlers: %w", err)
+			}
+		}
+	}
+	anywhere := []struct {
+		types   []string
+		handler sdk.Handler
+	}{
+		{[]string{"std::testing::NullResource"}, nullHandler{}},
+		{[]string{"std::AgentConfig"}, &agentConfigHandler{edit: cfg.EditAgentMap}},
+	}
+	for _, h := range anywhere {
 		for _, t := range h.types {
 			if err := r.Handle(t, h.handler); err != nil {
 				return fmt.Errorf("registering the built-in handlers: %w", err)

@@ -81,13 +81,14 @@ type Hub struct {
 	desired chan struct{}
 
 	// mu guards all below, and every field of sessions, environments and agents.
-	mu       sync.Mutex
-	sink     Sink
-	running  bool
-	stopped  bool
-	envs     map[model.EnvironmentID]*environment
-	sessions map[string]*session
-	epoch    wire.Epoch
+	addressing sync.Mutex // held while addresses of agents are read
+	mu         sync.Mutex
+	sink       Sink
+	running    bool
+	stopped    bool
+	envs       map[model.EnvironmentID]*environment
+	sessions   map[string]*session
+	epoch      wire.Epoch
 }
 
 // environment is what the hub knows of one environment.
@@ -109,6 +110,8 @@ type environment struct {
 	// remembered says that external has the names of earlier sessions too.
 	remembered bool
 	child      *child
+	// addresses are the machines that agents of the server's own process work on, other than the server's.
+	addresses map[model.AgentName]string
 }
 
 // agent is one agent name of an environment.
@@ -280,6 +283,9 @@ func (h *Hub) listen(ctx context.Context, hints <-chan model.Hint) {
 			if hint.Topic != model.TopicVersionReleased {
 				h.refreshPaused(ctx, hint.Environment)
 			}
+			if hint.Topic == model.TopicEnvironment {
+				h.RefreshAddresses(ctx, hint.Environment)
+			}
 		case <-tick.C:
 			ticks++
 			for _, env := range h.connected() {
@@ -291,6 +297,7 @@ func (h *Hub) listen(ctx context.Context, hints <-chan model.Hint) {
 					h.markStale(env)
 				}
 				h.refreshPaused(ctx, env)
+				h.RefreshAddresses(ctx, env)
 			}
 		}
 	}

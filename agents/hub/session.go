@@ -558,7 +558,7 @@ func (h *Hub) stored(s *session, d delivery, err error) {
 
 // host makes the frame that tells the server's own process what to offer.
 func (e *environment) host() *wire.Host {
-	host := &wire.Host{Agents: make([]model.AgentName, 0, len(e.hosted))}
+	host := &wire.Host{Agents: make([]model.AgentName, 0, len(e.hosted)), Addresses: maps.Clone(e.addresses)}
 	for name := range e.hosted {
 		host.Agents = append(host.Agents, name)
 	}

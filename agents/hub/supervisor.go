@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,6 +69,9 @@ type Autostart struct {
 	// Names chooses, of agents that are needed and not up, those that the server's process is to host. Names that another
 	// process has offered are never among them. Defaults to all.
 	Names func(ctx context.Context, env model.EnvironmentID, names []model.AgentName) ([]model.AgentName, error)
+	// Addresses returns the machines that agents of the process work on, for those that work on another one than the server's.
+	// It is asked again when something about the environment has changed. Defaults to none.
+	Addresses func(ctx context.Context, env model.EnvironmentID) (map[model.AgentName]string, error)
 	// MinBackoff is the pause before a process that ended is started again, which doubles up to MaxBackoff for one that
 	// keeps ending. Defaults to 100 milliseconds and 30 seconds.
 	MinBackoff, MaxBackoff time.Duration
@@ -118,6 +122,10 @@ func (h *Hub) EnsureAgents(ctx context.Context, env model.EnvironmentID, names [
 	if err != nil {
 		return err
 	}
+	// Without their addresses agents would work on the wrong machine.
+	if err := h.readAddresses(ctx, env); err != nil {
+		return err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped {
@@ -135,6 +143,41 @@ func (h *Hub) EnsureAgents(ctx context.Context, env model.EnvironmentID, names [
 		}
 	}
 	e.sendHost()
+	return nil
+}
+
+// RefreshAddresses reads again which machines agents of the environment's own process work on, and tells the process. It knows
+// them when it gets a task that is dispatched after the call. What can not be read stays as it was.
+func (h *Hub) RefreshAddresses(ctx context.Context, env model.EnvironmentID) {
+	h.mu.Lock()
+	e := h.envs[env]
+	owned := e != nil && e.child != nil
+	h.mu.Unlock()
+	if !owned {
+		return
+	}
+	if err := h.readAddresses(ctx, env); err != nil && ctx.Err() == nil {
+		h.log.WarnContext(ctx, "the addresses of agents could not be read", "environment", env, "error", err)
+	}
+}
+
+func (h *Hub) readAddresses(ctx context.Context, env model.EnvironmentID) error {
+	if h.cfg.Autostart == nil || h.cfg.Autostart.Addresses == nil {
+		return nil
+	}
+	h.addressing.Lock() // so that an older answer does not come after a newer one
+	defer h.addressing.Unlock()
+	addresses, err := h.cfg.Autostart.Addresses(ctx, env)
+	if err != nil {
+		return fmt.Errorf("reading the addresses of agents: %w", err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.environment(env)
+	if !maps.Equal(e.addresses, addresses) {
+		e.addresses = addresses
+		e.sendHost()
+	}
 	return nil
 }
 

@@ -53,6 +53,8 @@ type Welcome struct {
 // Host tells an autostarted process the names to offer, all of them.
 type Host struct {
 	Agents []model.AgentName `json:"agents"`
+	// Addresses are the machines that agents work on other than that of the process.
+	Addresses map[model.AgentName]string `json:"addresses,omitempty"`
 }
 
 // Names tells the hub the names that the process offers now, all of them.
@@ -293,7 +295,18 @@ func (w *Welcome) check() error {
 	return texts(w.Session, w.Resume, w.Server)
 }
 
-func (h *Host) check() error  { return names(h.Agents) }
+func (h *Host) check() error {
+	if err := limit("addresses", len(h.Addresses), model.MaxAgentMap); err != nil {
+		return err
+	}
+	for name, address := range h.Addresses {
+		if err := texts(string(name), address); err != nil {
+			return err
+		}
+	}
+	return names(h.Agents)
+}
+
 func (n *Names) check() error { return names(n.Agents) }
 
 func (p *Primary) check() error {

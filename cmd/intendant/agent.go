@@ -101,7 +101,24 @@ func runAgent(ctx context.Context, g *globals, f *agentFlags, stdin io.Reader) e
 		return err
 	}
 	cfg.Registry = sdk.NewRegistry()
-	if err := builtin.Register(cfg.Registry, builtin.Config{}); err != nil {
+	addresses, err := agentMap(c.String("agent", "map"))
+	if err != nil {
+		return agentUsage("the setting map in [agent]: %w", err)
+	}
+	var a *agents.Agent // made below; no task comes before it runs
+	address := func(name model.AgentName) string {
+		if address, ok := addresses[name]; ok {
+			return address
+		}
+		return a.Address(name)
+	}
+	handlers := builtin.Config{
+		Address: address,
+		EditAgentMap: func(ctx context.Context, edit func(map[model.AgentName]string) bool) error {
+			return editAgentMap(ctx, a.Call, edit)
+		},
+	}
+	if err := builtin.Register(cfg.Registry, handlers); err != nil {
 		return err
 	}
 	external, err := handlerPrograms(ctx, c, cfg)
@@ -109,11 +126,10 @@ func runAgent(ctx context.Context, g *globals, f *agentFlags, stdin io.Reader) e
 		return err
 	}
 	defer external.Close()
-	a, err := agents.New(cfg)
-	if err != nil {
+	if a, err = agents.New(cfg); err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
-	handlers, err := pythonHandlers(c, cfg, a)
+	python, err := pythonHandlers(c, cfg, a, address)
 	if err != nil {
 		return err
 	}
@@ -124,7 +140,7 @@ func runAgent(ctx context.Context, g *globals, f *agentFlags, stdin io.Reader) e
 		defer stop()
 		return a.Run(ctx)
 	})
-	run.Go(func() error { return handlers.Run(stopped) })
+	run.Go(func() error { return python.Run(stopped) })
 	return run.Wait() //nolint:wrapcheck // both say what they did
 }
 

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -206,6 +208,7 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 			URL:             scheme + "://" + net.JoinHostPort(local, c.String("server", "bind-port")),
 			StateDir:        filepath.Join(stateDir, "agents"),
 			Names:           autostartNames(st),
+			Addresses:       agentAddresses(st),
 			Args:            []string{"agent"},
 			Env:             append(hub.ChildEnvironment(os.Environ()), agentVariables(c)...),
 			CertificateFile: c.String("server", "ssl-cert-file"),
@@ -265,7 +268,12 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 		allowed = append(allowed, name)
 	}
 	p.server, err = server.New(server.Config{
-		Store:         st,
+		Store: st,
+		SettingChanged: func(ctx context.Context, env model.EnvironmentID, name string) {
+			if name == model.SettingAgentMap {
+				p.hub.RefreshAddresses(ctx, env)
+			}
+		},
 		Addresses:     []string{net.JoinHostPort(c.String("server", "bind-address"), c.String("server", "bind-port"))},
 		TLSCertFile:   c.String("server", "ssl-cert-file"),
 		TLSKeyFile:    c.String("server", "ssl-key-file"),
@@ -395,5 +403,18 @@ func autostartNames(st *store.Store) func(context.Context, model.EnvironmentID, 
 			return nil, nil
 		}
 		return names, nil
+	}
+}
+
+// agentAddresses reads the machines of agents that work on another one than the server's.
+func agentAddresses(st *store.Store) func(context.Context, model.EnvironmentID) (map[model.AgentName]string, error) {
+	return func(ctx context.Context, env model.EnvironmentID) (map[model.AgentName]string, error) {
+		e, err := st.Environment(ctx, env)
+		if err != nil {
+			return nil, err
+		}
+		all := model.ParseAgentMap(json.RawMessage(model.ParseSettings(e.Settings).AgentMap))
+		maps.DeleteFunc(all, func(_ model.AgentName, address string) bool { return address == "" })
+		return all, nil
 	}
 }

@@ -131,6 +131,8 @@ type Manager struct {
 type workerKey struct {
 	agent     model.AgentName
 	blueprint string
+	// uri is the machine that the agent works on: what a handler has open to one is no good for another.
+	uri string
 }
 
 // buildFailure is a virtual environment that could not be built.
@@ -247,7 +249,7 @@ var errClosed = errors.New("the agent stops")
 // worker returns the worker of an agent and a blueprint, made if need be, with a claim on it that release gives back: a worker that
 // is claimed is not idle.
 func (m *Manager) worker(agent model.AgentName, b *blueprint) (*worker, error) {
-	key := workerKey{agent, b.digest}
+	key := workerKey{agent, b.digest, m.cfg.URI(agent)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {

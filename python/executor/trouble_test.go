@@ -139,6 +139,9 @@ func TestTroubleHurtsItsResourceAlone(t *testing.T) {
 		})
 		// Whatever it did, the next task of the agent is as good as ever.
 		want(t, b.deploy(t, "m::Thing", "after", map[string]any{"value": "nothing"}), model.OutcomeDeployed)
+		if tc.code == sdk.CodeHandlerError && strings.Count(logOf(r), "An error occurred during deployment") != 1 {
+			t.Errorf("%s: the log tells the error more than once:\n%s", tc.value, logOf(r))
+		}
 	}
 	eaters, err := os.ReadFile(filepath.Join(temp, "eaters"))
 	if err != nil || len(strings.Fields(string(eaters))) != 3 {

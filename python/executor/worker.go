@@ -155,7 +155,7 @@ func (w *worker) load(ctx context.Context, p *python.Process) error {
 		Types    []string          `json:"types"`
 	}
 	err := p.Call(ctx, "load", map[string]any{
-		"agent": w.key.agent, "environment": w.m.cfg.Environment, "uri": w.m.cfg.URI(w.key.agent), "work_dir": w.dir,
+		"agent": w.key.agent, "environment": w.m.cfg.Environment, "uri": w.key.uri, "work_dir": w.dir,
 		"sources": w.blueprint.sources, "imports": w.blueprint.imports,
 	}, &answer)
 	switch {

@@ -541,7 +541,9 @@ def main() -> None:
     root = logging.getLogger()
     root.addHandler(_Forward(peer))
     root.setLevel(logging.INFO)
-    logging.getLogger("inmanta.resource_action").propagate = False
+    actions = logging.getLogger("inmanta.resource_action")  # its lines go over with their operation
+    actions.propagate = False
+    actions.addHandler(logging.NullHandler())
     handlers: List[Tuple[str, Callable[[Any], Any]]] = [
         ("load", executor.load),
         ("run", executor.run),
