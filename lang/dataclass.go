@@ -29,7 +29,7 @@ func dataclasses(p *check.Program) []Dataclass {
 				d.Relations[a.Name] = a.At.Range()
 			}
 		}
-		for _, im := range e.Implements {
+		for _, im := range e.Subs {
 			if d.Implement == nil && slices.ContainsFunc(im.Using, func(i *check.Implementation) bool { return i.FullName() != "std::none" }) {
 				at := im.At.Range()
 				d.Implement = &at

@@ -119,6 +119,16 @@ func typeInfo(p *check.Program, annotations []variable, name string) (value.Type
 				todo = append(todo, todo[0].Parents...)
 			}
 		}
+		for _, im := range s.Subs {
+			info := value.ImplementInfo{Conditional: im.When != nil, Line: im.At.Line()}
+			if im.At.File != nil {
+				info.File = im.At.File.Name
+			}
+			for _, i := range im.Using {
+				info.Implementations = append(info.Implementations, i.FullName())
+			}
+			t.Implements = append(t.Implements, info)
+		}
 		for _, a := range s.All {
 			t.Attributes = append(t.Attributes, describeAttribute(a, annotations))
 		}

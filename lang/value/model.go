@@ -35,9 +35,22 @@ type TypeInfo struct {
 	Attributes []AttributeInfo
 	// Indexes are the sorted names of the attributes of each index, of the entity and its ancestors.
 	Indexes [][]string
+	// Implements are the selections of implementations that apply to its instances: its own, then those that it inherits.
+	Implements []ImplementInfo
 	// Doc is the docstring of an entity.
 	Doc string
 	// File and Line are where it is declared.
+	File string
+	Line int
+}
+
+// ImplementInfo describes an implement statement.
+type ImplementInfo struct {
+	// Implementations are the qualified names of what it selects.
+	Implementations []string
+	// Conditional says that it selects them for some instances only.
+	Conditional bool
+	// File and Line are where it stands.
 	File string
 	Line int
 }

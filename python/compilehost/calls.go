@@ -149,9 +149,11 @@ type described struct {
 	Children   []string             `json:"children"`
 	Attributes []describedAttribute `json:"attributes"`
 	Indexes    [][]string           `json:"indexes"`
-	Doc        string               `json:"comment,omitempty"`
-	File       string               `json:"file,omitempty"`
-	Line       int                  `json:"line,omitempty"`
+	// Implements are the implement statements: each the names of implementations, whether there is a condition, file and line.
+	Implements [][]any `json:"implements"`
+	Doc        string  `json:"comment,omitempty"`
+	File       string  `json:"file,omitempty"`
+	Line       int     `json:"line,omitempty"`
 }
 
 type describedAttribute struct {
@@ -178,6 +180,10 @@ func (h *Host) describe(c value.ModelContext, args json.RawMessage) (json.RawMes
 		return nil, fmt.Errorf("there is no entity %s", name)
 	}
 	d := described{Parents: list(info.Parents), Children: list(info.Children), Attributes: []describedAttribute{}, Indexes: info.Indexes, Doc: info.Doc, File: info.File, Line: info.Line}
+	d.Implements = make([][]any, len(info.Implements))
+	for i, im := range info.Implements {
+		d.Implements[i] = []any{list(im.Implementations), im.Conditional, im.File, im.Line}
+	}
 	e := newEncoder(h.t, c)
 	for _, a := range info.Attributes {
 		x := describedAttribute{Name: a.Name, Entity: a.Owner, Type: a.Type, Relation: a.Relation, Low: a.Low, Doc: a.Doc}

@@ -84,7 +84,7 @@ func (e *encoder) value(b []byte, v value.Value) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = e.value(b, item)
+			b = e.inner(b, item)
 		}
 		return append(b, ']')
 	case *value.Dict:
@@ -95,7 +95,7 @@ func (e *encoder) value(b []byte, v value.Value) []byte {
 			}
 			k, item := x.At(i)
 			b = append(appendString(b, k), ',')
-			b = e.value(b, item)
+			b = e.inner(b, item)
 		}
 		return append(b, "]}"...)
 	case value.Instance:
@@ -117,6 +117,14 @@ func (e *encoder) value(b []byte, v value.Value) []byte {
 		return append(appendString(append(b, `{"$t":`...), x.Text), '}')
 	}
 	return append(b, "null"...)
+}
+
+// inner appends a value inside a list or dict. A null there stays one: its text is not that of Python's None.
+func (e *encoder) inner(b []byte, v value.Value) []byte {
+	if _, null := v.(value.Null); null {
+		return append(b, `{"$z":0}`...)
+	}
+	return e.value(b, v)
 }
 
 func (e *encoder) instance(b []byte, i value.Instance) []byte {

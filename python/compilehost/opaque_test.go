@@ -83,6 +83,56 @@ called
 True`)
 }
 
+// A null inside a list is the language's own, with its text; what plugins read of it is None.
+func TestNulls(t *testing.T) {
+	t.Parallel()
+	compile(t, project(`
+std::print(m::show([null, {"a": null}]))
+std::print(m::same([null, {"a": null}]) == [null, {"a": null}])
+`, "", `
+from inmanta.execute.util import NoneValue
+from inmanta.plugins import plugin
+
+@plugin
+def show(x: "list") -> "string":
+    assert x[0] is None and x[1]["a"] is None and list(x)[0] is None
+    assert isinstance(x._get_instance()[0], NoneValue)
+    return repr(x)
+
+@plugin
+def same(x: "list") -> "list":
+    return x
+`), nil).printed(t, "@[null, {'a': null}]\nTrue")
+}
+
+// Modules may look at the implementations that an entity has.
+func TestImplements(t *testing.T) {
+	t.Parallel()
+	compile(t, project("m::F(name=\"x\")\nstd::print(m::show())", `
+entity E:
+    string name
+end
+entity F extends E:
+end
+implementation base for E:
+end
+implementation special for F:
+end
+implement E using base
+implement F using special when name == "x"
+implement F using parents
+`, `
+from inmanta.plugins import Context, plugin
+
+@plugin
+def show(ctx: Context) -> "string":
+    return " ".join(
+        f"{[x.get_full_name() for x in i.implementations]}:{i.conditional}:{i.location.lnr}"
+        for i in ctx.get_type("m::F").get_implements()
+    )
+`), nil).printed(t, "['m::special']:True:12 []:False:13 ['m::base']:False:11")
+}
+
 // Classes that derive from those of plain values give plain values; a text keeps what its class says besides.
 func TestDerived(t *testing.T) {
 	t.Parallel()

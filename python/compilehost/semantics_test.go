@@ -216,6 +216,17 @@ def two(a: "int", b: "string", *, c: "bool" = True) -> "string":
 @plugin(emits_statements=True)
 def forgot(ctx: Context) -> "any":
     pass
+
+@plugin(emits_statements=True)
+def twice(ctx: Context) -> "any":
+    ctx.result.set_value("a", ctx.owner.location)
+    ctx.result.set_value("a", ctx.owner.location)
+    ctx.result.set_value("b", ctx.owner.location)
+
+@plugin
+def sets_and_returns(ctx: Context) -> "any":
+    ctx.result.set_value("a", ctx.owner.location)
+    return "b"
 `
 	for _, c := range []struct{ main, code, text string }{
 		{"m::explicit()", "ExplicitPluginException", "PluginException in plugin m::explicit\nthis is wrong"},
@@ -234,6 +245,8 @@ def forgot(ctx: Context) -> "any":
 		{"m::no_value()", "PluginTypeException", "of plugin m::no_value has incompatible type. Expected type: string"},
 		{"m::keys()", "WrappingRuntimeException", "dict keys should be strings, got 1"},
 		{"m::needs()", "ExternalException", "needs requires no-such-command-anywhere to be available in $PATH"},
+		{"m::twice()", "WrappingRuntimeException", "value set twice:\n\told value: a\n\tnew value: b"},
+		{"m::sets_and_returns()", "WrappingRuntimeException", "value set twice:\n\told value: a\n\tnew value: b"},
 		{"m::forgot()", "WrappingRuntimeException", "did not set context.result"},
 	} {
 		t.Run(strings.TrimSuffix(c.main, "()"), func(t *testing.T) {

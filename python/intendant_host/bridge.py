@@ -8,6 +8,7 @@ Values cross as JSON. Plain values and lists are themselves; everything else is 
     {"$r": [number, type, args, model]}       a reference; the number is 0 when it was not made here
     {"$f": "nan"}                             a float that JSON has no form for
     {"$p": n}                                 an object of Python by its number; from here {"$p": [n, class, str, repr]}
+    {"$z": 0}                                 null inside a list or dict
     {"$t": "str"}                             a type of Python, as an argument of a reference
     {"$n": [entity, name, value, ...]}        a new instance, made of a dataclass
     {"$def": 1}                               an argument that was left out
@@ -94,6 +95,8 @@ class Host:
             return float(v)
         if key == "$p":
             return self.objects[v]
+        if key == "$z":
+            return runtime.NULL
         if key == "$t":
             return _TYPES[v]
         if key == "$o":
@@ -267,6 +270,7 @@ class Host:
         hints = hints_of(cls)
         for name, value in values.items():
             _check_field(name, value, hints.get(name, Any))
+            values[name] = plain(value)
         instance._python = cls(**values)
         return instance._python
 
@@ -342,6 +346,7 @@ class Host:
             "children": d["children"],
             "attributes": attributes,
             "indexes": d["indexes"] or [],
+            "implements": [entity.Implement(kind, *i) for i in d["implements"]],
             "comment": d.get("comment"),
             "location": (d["file"], d["line"]) if d.get("file") else None,
         }
@@ -553,6 +558,17 @@ class Compiler:
         for p in self._host.plugins:
             out[p.get_full_name()] = p
         return out
+
+
+def plain(value: Any) -> Any:
+    """A value with None for each null in it."""
+    if isinstance(value, NoneValue):
+        return None
+    if isinstance(value, list):
+        return [plain(x) for x in value]
+    if isinstance(value, dict):
+        return {k: plain(x) for k, x in value.items()}
+    return value
 
 
 def _check_field(name: str, value: Any, hint: Any) -> None:

@@ -61,7 +61,10 @@ def call_plugin(args: dict[str, Any]) -> Any:
         if result is None or not result.has_value:
             raise ast.RuntimeException(None, f"plugin {p.get_full_name()} has emits_statements but did not set context.result")
         returned = result.value
-    return h.encode(returned)
+    encoded = h.encode(returned)
+    if result is not None and result.has_value and h.encode(result.value) != encoded:
+        raise ast.DoubleSetException(result, None, returned, None)
+    return encoded
 
 
 def pair_dataclasses(args: dict[str, Any]) -> list[dict[str, Any]]:

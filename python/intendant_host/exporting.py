@@ -12,7 +12,7 @@ from typing import Any
 from inmanta import ast, export, resources
 from inmanta.execute import proxy, runtime
 from inmanta.execute.util import Unknown
-from intendant_host.bridge import Host, TypeTable, host
+from intendant_host.bridge import Host, TypeTable, host, plain
 from intendant_host.faults import describe
 
 
@@ -160,7 +160,7 @@ def foreign_resource(ident: resources.Id, fields: dict[str, Any]) -> resources.R
     cls: Any = resources.ResourceMeta(ident.entity_type.rpartition("::")[2], (resources.Resource,), {"fields": tuple(base)})
     made: resources.Resource = cls(ident)
     for name, value in fields.items():
-        setattr(made, name, value)
+        setattr(made, name, plain(value))
     return made
 
 

@@ -328,7 +328,8 @@ class DoubleSetException(RuntimeException):
     """A variable was given two values."""
 
     def __init__(self, variable: Any, stmt: Optional[Any], newvalue: object, newlocation: Optional[Location]) -> None:
-        RuntimeException.__init__(self, stmt, f"value set twice: {newvalue}")
+        old = f"\n\told value: {variable.value}" if hasattr(variable, "value") else ""
+        RuntimeException.__init__(self, stmt, f"value set twice:{old}\n\tnew value: {newvalue}")
         self.variable = variable
         self.newvalue = newvalue
         self.newlocation = newlocation

@@ -13,6 +13,36 @@ if TYPE_CHECKING:
     from inmanta.execute.runtime import Instance
 
 
+class Implementation:
+    """An implementation, by its name."""
+
+    def __init__(self, full_name: str) -> None:
+        self.name = full_name.rpartition("::")[2]
+        self.namespace = Namespace(full_name.rpartition("::")[0])
+        self.__full_name = full_name
+
+    def get_full_name(self) -> str:
+        """The qualified name."""
+        return self.__full_name
+
+    def __str__(self) -> str:
+        return self.__full_name
+
+
+class Implement:
+    """A statement that selects implementations for the instances of an entity. conditional says that it has a condition."""
+
+    def __init__(self, entity: Entity, implementations: list[str], conditional: bool, file: str, line: int) -> None:
+        self.entity = entity
+        self.implementations = [Implementation(name) for name in implementations]
+        self.conditional = conditional
+        self.location = Location(file, line)
+
+    def get_location(self) -> Location:
+        """Where the statement stands."""
+        return self.location
+
+
 class Entity(NamedType):
     """An entity. What it is made of is asked from the compiler when it is needed."""
 
@@ -139,9 +169,9 @@ class Entity(NamedType):
         found: list[Instance] = getattr(runtime.need_bridge(), "instances")(self.__full_name)  # noqa: B009
         return found
 
-    def get_implements(self) -> list[Any]:
-        """The implementations are the compiler's own affair: always empty."""
-        return []
+    def get_implements(self) -> list[Implement]:
+        """The implement statements that apply to instances: the entity's own, then those that it inherits."""
+        return list(self._details["implements"])
 
     def validate(self, value: Optional[object]) -> bool:
         if not isinstance(value, runtime.Instance):

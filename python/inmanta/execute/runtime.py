@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Optional, Protocol
 
-from inmanta.ast import Location, NotFoundException, OptionalValueException, UnsetException
+from inmanta.ast import DoubleSetException, Location, NotFoundException, OptionalValueException, UnsetException
+from inmanta.execute.util import NoneValue
 
 if TYPE_CHECKING:
     from inmanta.ast.entity import Entity
@@ -40,6 +41,10 @@ def need_bridge() -> Bridge:
     if bridge is None:
         raise RuntimeError("the model can only be read while it is compiled")
     return bridge
+
+
+NULL = NoneValue()
+"""The value null, where values are in the form of the language."""
 
 
 class NoValue:
@@ -78,7 +83,7 @@ class Instance:
             if name not in self.type.all_names:
                 if name == "self":
                     return self
-                raise NotFoundException(None, name, f"could not find {name} in {self.type.get_full_name()}") from None
+                raise NotFoundException(None, name, f"could not find attribute with name: {name} in type {self.type.get_full_name()}") from None
             value = need_bridge().read(self, name)
         if marked and isinstance(value, str):
             return marked.get(value, value)
@@ -89,7 +94,7 @@ class Instance:
     def get_attribute(self, name: str) -> Variable:
         """The variable of an attribute."""
         if name not in self.type.all_names and name != "self":
-            raise NotFoundException(None, name, f"could not find {name} in {self.type.get_full_name()}")
+            raise NotFoundException(None, name, f"could not find attribute with name: {name} in type {self.type.get_full_name()}")
         return Variable(self, name)
 
     def get(self, name: str) -> Variable:
@@ -137,8 +142,9 @@ class Variable:
         self.name = name
 
     def get_value(self) -> Any:
-        """The value; raises UnsetException when it is not there yet."""
-        return self.instance.read(self.name)
+        """The value in the form of the language; raises UnsetException when it is not there yet."""
+        value = self.instance.read(self.name)
+        return NULL if value is None else value
 
     def is_ready(self) -> bool:
         """Reports whether there is a value, or never will be one."""
@@ -163,7 +169,9 @@ class ResultVariable:
         self.location: Optional[Location] = None
 
     def set_value(self, value: Any, location: Optional[Location] = None, recur: bool = True) -> None:
-        """Sets the value."""
+        """Sets the value. Raises DoubleSetException when there is another one."""
+        if self.has_value and self.value != value:
+            raise DoubleSetException(self, None, value, location)
         self.value = value
         self.has_value = True
         self.location = location
