@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -290,7 +289,7 @@ func notation(v value.Value) string {
 		}
 		return "false"
 	case value.String:
-		text, err := json.Marshal(string(x))
+		text, err := readableJSON(string(x), "")
 		if err != nil {
 			return value.Repr(x)
 		}

@@ -46,7 +46,7 @@ func (p *printer) value(v any) (bool, error) {
 	if p.format == "table" {
 		return false, nil
 	}
-	text, err := json.MarshalIndent(v, "", "  ")
+	text, err := readableJSON(v, "  ")
 	if err != nil {
 		return true, fmt.Errorf("encoding the result: %w", err)
 	}
@@ -65,6 +65,18 @@ func (p *printer) value(v any) (bool, error) {
 	}
 	_, err = fmt.Fprintf(p.out, "%s\n", text)
 	return true, err
+}
+
+// readableJSON encodes a value and leaves the characters < > & as they are: nobody puts it into a page.
+func readableJSON(v any, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
 // plainNumbers turns the decoder's numbers into integers or floats.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -247,7 +248,7 @@ func (s *Server) answer(ctx context.Context, m *message, h handler) {
 func (s *Server) guarded(ctx context.Context, method string, h handler, r *request) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("a request failed", "method", method, "panic", p)
+			s.log.Error("a request failed", "method", method, "panic", p, "stack", string(debug.Stack()))
 			result, err = nil, failf(codeInternal, "%s failed: this is a fault of the server", method)
 		}
 	}()

@@ -35,7 +35,7 @@ var (
 	dangling = lazyregexp.New(`\.[ \t]*(?:#[^\n]*)?\r?\n\s*[\w-]+$`)
 )
 
-// maxBehind bounds how far in front of a token advice looks for its reason, in bytes.
+// maxBehind bounds how far in front of a fault advice looks for its reason, in bytes.
 const maxBehind = 200
 
 // lineAt is the text of the line that an offset is in.
@@ -112,7 +112,7 @@ func (p *parser) advice() string {
 			return "assign with ="
 		}
 	case tAssign:
-		if dangling().MatchString(p.src[max(0, p.tok.start-maxBehind):p.prev.end]) {
+		if dangling().MatchString(p.src[max(0, p.prev.end-maxBehind):p.prev.end]) {
 			return "a name is missing behind the dot"
 		}
 	}
@@ -120,6 +120,15 @@ func (p *parser) advice() string {
 		return "the name of an entity begins with a capital: " + capital(m[1])
 	}
 	return ""
+}
+
+// incomplete says what may be missing at the end of a query.
+func (p *parser) incomplete() string {
+	if !p.query || p.prev.kind != tCID {
+		return ""
+	}
+	name := p.textOf(p.prev)
+	return fmt.Sprintf("%s is an entity: look an instance up by an index, as in %s[name=\"...\"], or list them all with --instances %s", name, name, name)
 }
 
 // quoteInText is the advice for a text that ends where its author did not want it to.

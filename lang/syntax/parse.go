@@ -312,7 +312,7 @@ func (p *parser) unexpectedEnd() {
 	p.errors++
 	d := diag.Errorf("ParserException", diag.Range{File: p.file.Name, Start: at, End: at}, "Syntax error: Unexpected end of file")
 	d = p.unclosed(d)
-	d.Hint = cmp.Or(p.missing(), d.Hint)
+	d.Hint = cmp.Or(p.incomplete(), p.missing(), d.Hint)
 	p.diags.Add(d)
 	panic(stop{})
 }

@@ -600,6 +600,7 @@ func TestHints(t *testing.T) {
 		{"entity A extends b:\nend", "begins with a capital: B", ""},
 		{"implement a using b", "begins with a capital: A", ""},
 		{"z = 1 if true else 2", "condition ? value : other", ""},
+		{"x = {# " + strings.Repeat("long ", 100) + "\n= 1}", "", ""},
 		{"x = y<-1", "write a space", ""},
 		{"True\n---", "", ""},
 		{"for i [1]:\nend", "is in missing behind i?", ""},
