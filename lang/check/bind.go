@@ -10,6 +10,7 @@ import (
 	"github.com/intendant/intendant/lang/pyre"
 	"github.com/intendant/intendant/lang/syntax"
 	"github.com/intendant/intendant/lang/value"
+	"github.com/intendant/intendant/slab"
 )
 
 // layout hands out the slots of a unit's frame.
@@ -40,6 +41,26 @@ type binder struct {
 	selves int
 	// bound is a stack of arguments of constructors that are being bound.
 	bound []Named
+}
+
+// stock is what bound statements are mostly made of.
+type stock struct {
+	literals   slab.Of[Literal]
+	refs       slab.Of[Ref]
+	attrRefs   slab.Of[AttrRef]
+	constructs slab.Of[Construct]
+	named      slab.Of[Named]
+	assigns    slab.Of[Assign]
+	setAttrs   slab.Of[SetAttr]
+	exprStmts  slab.Of[ExprStmt]
+	formats    slab.Of[Format]
+}
+
+// put is a value in a place of a stock.
+func put[T any](s *slab.Of[T], v T) *T {
+	p := s.New()
+	*p = v
+	return p
 }
 
 func (c *checker) binder(ns *Namespace) *binder { return &binder{c: c, ns: ns} }
@@ -168,7 +189,7 @@ func (b *binder) stmtBelow(st syntax.Stmt, scope *Scope) (Stmt, []*syntax.Assign
 		if f != nil {
 			return nil, nil, f
 		}
-		return &ExprStmt{node: node{*x.Where()}, X: x, Layout: l.n}, nil, nil
+		return put(&b.c.stock.exprStmts, ExprStmt{node: node{*x.Where()}, X: x, Layout: l.n}), nil, nil
 	}
 	return nil, nil, nil
 }
@@ -183,7 +204,7 @@ func (b *binder) assign(s *syntax.Assign, scope *Scope) (Stmt, []*syntax.Assign,
 		}
 		target := scope.Resolve(t.Name.Text)
 		target.At = b.c.loc(b.ns, t.Place())
-		return &Assign{node: b.nodeOf(s), Target: &target, Value: v, Layout: l.n}, nil, nil
+		return put(&b.c.stock.assigns, Assign{node: b.nodeOf(s), Target: put(&b.c.stock.refs, target), Value: v, Layout: l.n}), nil, nil
 	case *syntax.AttrRef:
 		v, f := b.exprLHS(s.Value, scope, l, &lhs{ref: t.X, attr: t.Name.Text})
 		if f != nil {
@@ -191,10 +212,10 @@ func (b *binder) assign(s *syntax.Assign, scope *Scope) (Stmt, []*syntax.Assign,
 		}
 		xl := &layout{}
 		x := b.ref(t.X, scope, xl)
-		return &SetAttr{
+		return put(&b.c.stock.setAttrs, SetAttr{
 			node: b.nodeOf(s), X: x, Layout: xl.n, Name: t.Name.Text, Append: s.Append, Value: v, ValLayout: l.n,
 			TargetText: t.X.Text(), TargetAt: b.c.loc(b.ns, b.whole(t)),
-		}, []*syntax.Assign{s}, nil
+		}), []*syntax.Assign{s}, nil
 	}
 	return nil, nil, nil
 }
@@ -257,10 +278,10 @@ func (b *binder) ref(r syntax.Ref, scope *Scope, l *layout) Expr {
 		ref := scope.Resolve(x.Name.Text)
 		ref.At = b.c.loc(b.ns, x.Place())
 		ref.Slot = l.slot()
-		return &ref
+		return put(&b.c.stock.refs, ref)
 	case *syntax.AttrRef:
 		inner := &layout{}
-		e := &AttrRef{node: b.nodeOf(x), X: b.ref(x.X, scope, inner), Name: x.Name.Text, Text: x.X.Text()}
+		e := put(&b.c.stock.attrRefs, AttrRef{node: b.nodeOf(x), X: b.ref(x.X, scope, inner), Name: x.Name.Text, Text: x.X.Text()})
 		e.Layout = inner.n
 		e.Slot = l.slot()
 		return e
@@ -286,7 +307,7 @@ func (b *binder) expr(x syntax.Expr, scope *Scope, l *layout) (Expr, *Fault) {
 func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
 	switch e := x.(type) {
 	case *syntax.Literal:
-		return &Literal{node: b.nodeOf(e), Val: e.Value}, nil
+		return put(&b.c.stock.literals, Literal{node: b.nodeOf(e), Val: e.Value}), nil
 	case *syntax.VarRef:
 		return b.checkedRef(e, scope, l)
 	case *syntax.AttrRef:
@@ -358,10 +379,11 @@ func (b *binder) exprLHS(x syntax.Expr, scope *Scope, l *layout, left *lhs) (Exp
 }
 
 func (b *binder) interpolation(e *syntax.Interpolation, scope *Scope, l *layout) (Expr, *Fault) {
-	out := &Format{node: b.nodeOf(e), Text: e.Text}
+	out := put(&b.c.stock.formats, Format{node: b.nodeOf(e), Text: e.Text})
 	if !e.Multi {
 		out.At.Place.LineOnly = true
 	}
+	out.Sources, out.Refs = make([]string, 0, len(e.Holes)), make([]Expr, 0, len(e.Holes))
 	for _, h := range e.Holes {
 		r, f := b.checkedRef(h.Ref, scope, l)
 		if f != nil {
@@ -377,7 +399,7 @@ func (b *binder) interpolation(e *syntax.Interpolation, scope *Scope, l *layout)
 // cut finds the references in the text. It fails, and leaves Cuts nil, when there are braces that belong to none: together with a
 // value they could look like another reference.
 func (x *Format) cut() {
-	var cuts []Cut
+	cuts := make([]Cut, 0, len(x.Sources))
 	rest := x.Text
 	for {
 		at := strings.IndexAny(rest, "{}")
@@ -414,7 +436,7 @@ func (b *binder) formatParts(parts []syntax.FormatPart, scope *Scope, l *layout)
 
 func (b *binder) list(e *syntax.List, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
 	if v, ok := constant(e); ok {
-		return &Literal{node: b.nodeOf(e), Val: v}, nil
+		return put(&b.c.stock.literals, Literal{node: b.nodeOf(e), Val: v}), nil
 	}
 	out := &List{node: b.nodeOf(e), Slot: l.slot()}
 	for _, it := range e.Items {
@@ -442,7 +464,7 @@ func (b *binder) dict(e *syntax.Dict, scope *Scope, l *layout) (Expr, *Fault) {
 		seen[k] = en
 	}
 	if v, ok := constant(e); ok {
-		return &Literal{node: b.nodeOf(e), Val: v}, nil
+		return put(&b.c.stock.literals, Literal{node: b.nodeOf(e), Val: v}), nil
 	}
 	out := &Dict{node: b.nodeOf(e)}
 	for _, en := range e.Entries {

@@ -77,6 +77,7 @@ type checker struct {
 	faults   []*Fault
 	warnings diag.List
 	files    map[*Namespace]*syntax.File
+	stock    stock
 
 	entityDefs []*entityDef
 	typeDefs   []*typedefDef

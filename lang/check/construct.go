@@ -9,7 +9,7 @@ import (
 )
 
 func (b *binder) construct(e *syntax.Construct, scope *Scope, l *layout, left *lhs) (Expr, *Fault) {
-	out := &Construct{node: b.nodeOf(e), Name: e.Type.Text}
+	out := put(&b.c.stock.constructs, Construct{node: b.nodeOf(e), Name: e.Type.Text})
 	unpacks := false
 	for _, a := range e.Args {
 		unpacks = unpacks || a.Unpack.Valid()
@@ -79,7 +79,7 @@ func (b *binder) bindLHS(out *Construct, scope *Scope, l *layout, left *lhs) {
 	r := scope.Resolve(left.self)
 	r.At = out.At
 	r.Slot = l.slot()
-	out.LHS = &r
+	out.LHS = put(&b.c.stock.refs, r)
 }
 
 // MissingIndexAttributes is the fault of a constructor that lacks attributes of an index.
@@ -146,10 +146,16 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 		return f
 	}
 	if direct > 0 {
-		out.Direct = make([]Named, 0, direct)
+		out.Direct = b.c.stock.named.Take(direct)[:0]
 	}
-	out.Indirect = make([]Named, 0, len(e.Args)+len(typ.Defaults)-direct)
-	put := func(arg Named) {
+	indirect := len(e.Args) - direct
+	for _, d := range typ.Defaults {
+		if argument(e.Args, d.Attr.Name) < 0 {
+			indirect++
+		}
+	}
+	out.Indirect = b.c.stock.named.Take(indirect)[:0]
+	add := func(arg Named) {
 		_, arg.Constant = arg.X.(*Literal)
 		if typ.indexed[arg.Name] {
 			out.Direct = append(out.Direct, arg)
@@ -159,15 +165,15 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 	}
 	for _, d := range typ.Defaults {
 		if k := argument(e.Args, d.Attr.Name); k >= 0 {
-			put(bound[k])
+			add(bound[k])
 			continue
 		}
 		i, _ := typ.Slot(d.Attr.Name)
-		put(Named{Name: d.Attr.Name, X: d.X, Attr: i})
+		add(Named{Name: d.Attr.Name, X: d.X, Attr: i})
 	}
 	for k, a := range e.Args {
 		if a.Name.Valid() && !typ.defaulted[a.Name.Text] {
-			put(bound[k])
+			add(bound[k])
 		}
 	}
 	return nil
