@@ -133,6 +133,8 @@ type Typedef struct {
 	Constraint Expr
 	// Pretty is the constraint as messages show it.
 	Pretty string
+	// Matched is the text that the constraint accepted last if that is all it depends on, a value.String, or nil; for the evaluator.
+	Matched value.Value
 }
 
 // FullName is the name with its namespace.
@@ -153,16 +155,18 @@ type Attribute struct {
 	// Base is the declared type without [] and ?; for a relation the target entity.
 	Base Type
 	// Type is the declared type. For a relation it is the target entity, whatever the multiplicity.
-	Type            Type
-	List, Optional  bool
-	Relation        bool
-	Low, High       int // High is -1 without an upper bound
-	End             *Attribute
-	Annotations     []*Annotation
-	Right           bool         // the end that stands on the right of its statement
-	FreezeBefore    []*Attribute // attributes that the precedence policy freezes after this one
-	Precedes        bool         // FreezeBefore is not empty
-	PolicyRank      int          // place in the policy's order, counting from 1; 0 for attributes that it does not name
+	Type           Type
+	List, Optional bool
+	Relation       bool
+	Low, High      int // High is -1 without an upper bound
+	End            *Attribute
+	Annotations    []*Annotation
+	Right          bool         // the end that stands on the right of its statement
+	FreezeBefore   []*Attribute // attributes that the precedence policy freezes after this one
+	Precedes       bool         // FreezeBefore is not empty
+	PolicyRank     int          // place in the policy's order, counting from 1; 0 for attributes that it does not name
+	// Cache remembers where the last instance's entity holds the attribute; for the evaluator.
+	Cache           SlotCache
 	defaultExpr     *Literal
 	removesDefault  bool
 	hasDefaultEntry bool
@@ -261,6 +265,14 @@ type IndexDef struct {
 	Home *Entity
 	// ID numbers the lists of names of the program: indexes over the same attributes have the same.
 	ID int
+	// Cache remembers where the last instance's entity holds the attributes, in the order of the names; for the evaluator.
+	Cache IndexCache
+}
+
+// IndexCache remembers the slots of the attributes of an index for the entity seen last, as [SlotCache] does.
+type IndexCache struct {
+	Entity *Entity
+	Slots  []int
 }
 
 // FullName is the name with its namespace.

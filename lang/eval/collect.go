@@ -140,12 +140,7 @@ type element struct {
 }
 
 func (c *compCollector) receive(m *machine, v value.Value, at *check.Loc) (bool, *check.Fault) {
-	var sc *scope
-	if c.sc != nil {
-		sc = c.sc.inner(1)
-	} else {
-		sc = &scope{vars: make([]variable, 1)}
-	}
+	sc := m.scope(c.sc, 1)
 	sc.vars[0] = variable{kind: elemVar, done: true, val: v, at: at}
 	i := len(c.results)
 	c.results = append(c.results, nil)

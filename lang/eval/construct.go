@@ -72,11 +72,7 @@ func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fa
 	}
 	sc := u.sc
 	if e.NeedsSelf {
-		if sc == nil {
-			sc = &scope{vars: make([]variable, 1)}
-		} else {
-			sc = sc.inner(1)
-		}
+		sc = m.scope(sc, 1)
 		sc.vars[0] = variable{done: true, val: i, at: e.Where()}
 	}
 	var first *check.Fault
@@ -86,7 +82,7 @@ func (m *machine) construct(u *unit, e *check.Construct) (value.Value, *check.Fa
 			continue
 		}
 		if target := i.variable(a.Attr); a.Constant && target.kind == plainVar {
-			m.runq.push(task{kind: runConstant, inst: i, x: e, arg: int32(k)})
+			m.schedule(runConstant, int32(k), nil, i, e)
 			continue
 		}
 		if f := m.assignAttr(i, a.Name, i.variable(a.Attr), a.X, a.Layout, sc, e.Where()); f != nil {
@@ -374,7 +370,9 @@ func (m *machine) addToIndexes(i *Instance, e *check.Entity) *check.Fault {
 			if x.entries == nil {
 				x.entries = make(map[string]*Instance)
 			}
-			x.entries[string(m.key)] = i
+			key := m.slabs.text.Take(len(m.key))
+			copy(key, m.key)
+			x.entries[view(key)] = i
 		}
 		if w := x.waiting[string(m.key)]; w != nil {
 			delete(x.waiting, string(m.key))
@@ -391,9 +389,15 @@ func (m *machine) addToIndexes(i *Instance, e *check.Entity) *check.Fault {
 // instanceKey makes m.key the key of an instance in an index. It is false when an attribute of the index has no value yet.
 func (m *machine) instanceKey(i *Instance, ix *check.IndexDef) (bool, *check.Fault) {
 	key := startKey(m.key, ix)
-	for _, name := range ix.Names {
-		slot, _ := i.typ.Slot(name)
-		v := i.variable(slot)
+	if ix.Cache.Entity != i.typ {
+		slots := make([]int, len(ix.Names))
+		for k, name := range ix.Names {
+			slots[k], _ = i.typ.Slot(name)
+		}
+		ix.Cache = check.IndexCache{Entity: i.typ, Slots: slots}
+	}
+	for k, name := range ix.Names {
+		v := i.variable(ix.Cache.Slots[k])
 		if !v.done {
 			return false, nil
 		}

@@ -31,7 +31,13 @@ func (m *machine) constraint(t *check.Typedef, v value.Value) (bool, *check.Faul
 	}
 	m.depth++
 	defer func() { m.depth-- }()
-	r, f := m.direct(t.Constraint, &env{name: "self", val: v})
+	self := m.self
+	if m.self = nil; self == nil { // in use by a constraint around this one, or never made
+		self = new(env)
+	}
+	*self = env{name: "self", val: v}
+	r, f := m.direct(t.Constraint, self)
+	m.self = self
 	if f != nil {
 		return false, f
 	}

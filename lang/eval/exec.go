@@ -30,10 +30,7 @@ func (m *machine) innerScope(sc *scope, b *check.Block) *scope {
 	if b.Bare {
 		return sc
 	}
-	if sc == nil {
-		return &scope{vars: make([]variable, len(b.Names))}
-	}
-	return sc.inner(len(b.Names))
+	return m.scope(sc, len(b.Names))
 }
 
 func (m *machine) emit(st check.Stmt, sc *scope) *check.Fault {
@@ -650,7 +647,7 @@ func (m *machine) runIterable(u *unit, e *check.Comp) *check.Fault {
 func (m *machine) emitImplements(i *Instance) *check.Fault {
 	for k, im := range i.typ.Subs {
 		if im.When == nil {
-			m.runq.push(task{kind: runImplements, inst: i, arg: int32(k)})
+			m.schedule(runImplements, int32(k), nil, i, nil)
 			continue
 		}
 		u := m.unit(opImplement, im.Layout, &i.root)

@@ -105,23 +105,40 @@ type scope struct {
 	vars   []variable
 }
 
-func (sc *scope) inner(n int) *scope {
-	return &scope{parent: sc, inst: sc.inst, vars: make([]variable, n)}
+// scope makes a scope with n variables inside another one, which is nil for those that are directly in a file.
+func (m *machine) scope(parent *scope, n int) *scope {
+	sc := m.slabs.scopes.New()
+	sc.parent, sc.vars = parent, m.slabs.variables.Take(n)
+	if parent != nil {
+		sc.inst = parent.inst
+	}
+	return sc
 }
 
-func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
-	i := m.slabs.instances.New()
-	i.typ, i.m, i.first, i.slots = e, m, at, m.slabs.variables.Take(len(e.All))
-	i.root.inst = i
-	m.serial++
-	i.serial = m.serial
+// blank is what the variables of a new instance of an entity are like.
+type blank struct {
+	vars []variable
+	// open are the slots of the relations that could be complete with nothing in them, in order.
+	open []int
+	// self are the slots of attributes of the name self, which stand for the instance itself.
+	self []int
+}
+
+// blank is what new instances of an entity are made after.
+func (m *machine) blank(e *check.Entity) *blank {
+	if b := m.blanks[e.ID]; b != nil {
+		return b
+	}
+	b := &blank{vars: make([]variable, len(e.All))}
+	m.blanks[e.ID] = b
 	for k, a := range e.All {
-		v := &i.slots[k]
+		v := &b.vars[k]
 		if a.Name == "self" { // the instance itself goes before an attribute of that name
-			v.done, v.val, v.at, v.owner = true, i, at, i
+			v.done = true
+			b.self = append(b.self, k)
 			continue
 		}
-		v.attr, v.owner = a, i
+		v.attr = a
 		switch a.Kind() {
 		case check.Single:
 			v.kind = singleVar
@@ -132,8 +149,28 @@ func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
 		case check.Plain:
 		}
 		if v.delayed() && v.canGet() {
-			m.enqueue(v)
+			b.open = append(b.open, k)
 		}
+	}
+	return b
+}
+
+func (m *machine) newInstance(e *check.Entity, at *check.Loc) *Instance {
+	b := m.blank(e)
+	i := m.slabs.instances.New()
+	i.typ, i.m, i.first, i.slots = e, m, at, m.slabs.variables.Take(len(b.vars))
+	i.root.inst = i
+	m.serial++
+	i.serial = m.serial
+	copy(i.slots, b.vars)
+	for k := range i.slots {
+		i.slots[k].owner = i
+	}
+	for _, k := range b.self {
+		i.slots[k].val, i.slots[k].at = i, at
+	}
+	for _, k := range b.open {
+		m.enqueue(&i.slots[k])
 	}
 	return i
 }
@@ -168,5 +205,7 @@ type slabs struct {
 	variables slab.Of[variable]
 	relations slab.Of[relationState]
 	waiters   slab.Of[waiters]
+	scopes    slab.Of[scope]
+	values    slab.Of[value.Value]
 	text      slab.Of[byte]
 }

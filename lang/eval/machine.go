@@ -110,6 +110,7 @@ type machine struct {
 	files       [][]variable
 	annotations []variable
 	instances   []*Instance
+	blanks      []*blank // by entity; nil as long as it has no instance
 	serial      int
 	indexes     []entityIndex
 	key         []byte
@@ -117,15 +118,14 @@ type machine struct {
 	digits      []byte      // of numbers in a text that is being put together
 	args        []attrValue // a stack of arguments that are being put together
 
-	// matched remembers the text that a typedef with a regular expression accepted last.
-	matched map[*check.Typedef]value.String
-	depth   int
-	faults  faults
+	depth  int
+	self   *env // of the constraint that was looked at last
+	faults faults
 }
 
 func newMachine(p *check.Program, cfg Config) *machine {
 	m := &machine{
-		prog: p, host: cfg.Host, maxSteps: cfg.MaxSteps, waitq: newWaitQueue(p.Policy), matched: map[*check.Typedef]value.String{},
+		prog: p, host: cfg.Host, maxSteps: cfg.MaxSteps, waitq: newWaitQueue(p.Policy), blanks: make([]*blank, len(p.Entities)),
 		annotations: make([]variable, p.Annotations), indexes: make([]entityIndex, len(p.Entities)),
 		files: make([][]variable, len(p.Files)),
 	}
@@ -159,6 +159,13 @@ const (
 	runImplements          // runs the implementations of an implement statement without a condition
 	runRead                // connects a unit to an attribute of an instance that is known
 )
+
+// schedule puts a task at the end of the run queue.
+func (m *machine) schedule(kind taskKind, arg int32, u *unit, inst *Instance, x check.Expr) {
+	// Written field by field, as it is read: whole entries would be copied several times.
+	t := m.runq.place()
+	t.kind, t.arg, t.u, t.inst, t.x = kind, arg, u, inst, x
+}
 
 func (t *task) where() *check.Loc {
 	switch t.kind {

@@ -195,7 +195,7 @@ func (m *machine) prepareAttr(e *check.AttrRef, sc *scope, u *unit, propagate bo
 		known = v.val
 	}
 	if i, ok := known.(*Instance); ok {
-		m.runq.push(task{kind: runRead, u: u, inst: i, x: e})
+		m.schedule(runRead, 0, u, i, e)
 		return nil
 	}
 	hook := m.readHook(e, sc, u, propagate)

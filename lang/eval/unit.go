@@ -131,9 +131,7 @@ func (m *machine) start(u *unit) {
 func (m *machine) ready(u *unit) {
 	u.count--
 	if u.count == 0 {
-		// Written field by field, as it is read: whole entries would be copied several times.
-		t := m.runq.place()
-		t.kind, t.u, t.inst, t.x = runUnit, u, nil, nil
+		m.schedule(runUnit, 0, u, nil, nil)
 	}
 }
 

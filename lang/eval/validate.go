@@ -287,13 +287,13 @@ func literal(v value.Value) bool {
 func (m *machine) validateTypedef(t *check.Typedef, v value.Value) *check.Fault {
 	// A regular expression says the same about the same text each time.
 	if text, ok := v.(value.String); ok {
-		if last, ok := m.matched[t]; ok && last == text {
+		if last, ok := t.Matched.(value.String); ok && last == text {
 			return nil
 		}
 		if _, pure := t.Constraint.(*check.Match); pure && t.Base == check.String {
 			f := m.checkTypedef(t, v)
 			if f == nil {
-				m.matched[t] = text
+				t.Matched = v
 			}
 			return f
 		}

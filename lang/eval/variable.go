@@ -82,7 +82,7 @@ type relationState struct {
 	gradual int32
 	// The rest is for lists.
 	list      value.List
-	present   map[value.Value]struct{} // nil while the list is short
+	present   map[*Instance]struct{} // the instances of the list; nil while it is short
 	listeners []collector
 }
 
@@ -112,22 +112,30 @@ func (v *variable) items() []value.Value { return v.relation().list.Items }
 const presentFrom = 8
 
 func (s *relationState) has(v value.Value) bool {
-	if s.present != nil {
-		_, ok := s.present[v]
+	if i, ok := v.(*Instance); ok && s.present != nil {
+		_, ok := s.present[i]
 		return ok
 	}
 	return slices.Contains(s.list.Items, v)
 }
 
-func (s *relationState) add(v value.Value) {
+func (m *machine) addTo(s *relationState, v value.Value) {
+	if s.list.Items == nil {
+		s.list.Items = m.slabs.values.Take(2)[:0]
+	}
 	s.list.Items = append(s.list.Items, v)
+	news := s.list.Items[len(s.list.Items)-1:]
 	switch {
 	case s.present != nil:
-		s.present[v] = struct{}{}
-	case len(s.list.Items) >= presentFrom:
-		s.present = make(map[value.Value]struct{}, 2*presentFrom)
-		for _, x := range s.list.Items {
-			s.present[x] = struct{}{}
+	case len(s.list.Items) < presentFrom:
+		return
+	default:
+		s.present = make(map[*Instance]struct{}, 2*presentFrom)
+		news = s.list.Items
+	}
+	for _, x := range news {
+		if i, ok := x.(*Instance); ok {
+			s.present[i] = struct{}{}
 		}
 	}
 }
@@ -358,7 +366,7 @@ func (m *machine) setEnd(v *variable, other *Instance, at *check.Loc) *check.Fau
 
 // setAttribute sets an attribute of an instance, and says so in the fault when that fails.
 func (m *machine) setAttribute(i *Instance, a *check.Attribute, x value.Value, at *check.Loc, recur bool) *check.Fault {
-	slot, ok := i.typ.Slot(a.Name)
+	slot, ok := cached(&a.Cache, i.typ, a.Name)
 	if !ok {
 		return check.New("NotFoundException", nil, "cannot set attribute with name %s on type %s", a.Name, i.typ)
 	}
@@ -460,7 +468,7 @@ func (m *machine) setMany(v *variable, x value.Value, at *check.Loc, recur bool)
 		return nil
 	}
 	s := m.change(v)
-	s.add(x)
+	m.addTo(s, x)
 	if f := m.notify(v, x, at); f != nil {
 		return f
 	}
