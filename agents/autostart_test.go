@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/intendant/intendant/agents"
 	"github.com/intendant/intendant/agents/hub"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/sdk/sdktest"
@@ -197,32 +195,6 @@ func TestAutostartLeavesOthersAgentsAlone(t *testing.T) {
 	}
 	if got := s.Hub.Agents(s.Environment); len(got) != 1 || got[0] != "two" {
 		t.Errorf("Agents() = %v, want two alone: the other belongs to a process elsewhere", got)
-	}
-}
-
-func TestAutostartInTheProcess(t *testing.T) {
-	t.Parallel()
-	s, _ := autostarting(t, func(cfg *hub.Config) {
-		url := cfg.Autostart.URL
-		cfg.Autostart.Run = func(ctx context.Context, env model.EnvironmentID, dir string, c hub.Credentials) error {
-			transport := &http.Transport{}
-			defer transport.CloseIdleConnections()
-			a, err := agents.New(agents.Config{
-				URL: url, Environment: env, Token: model.Secret(c.Token), Key: model.Secret(c.Key), StateDir: dir,
-				Registry: registryOf(t, noop), Transport: transport,
-			})
-			if err != nil {
-				return err
-			}
-			return a.Run(ctx)
-		}
-	})
-	if err := s.Hub.EnsureAgents(t.Context(), s.Environment, one); err != nil {
-		t.Fatalf("EnsureAgents() = %v", err)
-	}
-	s.AwaitUp(t, "one", 1)
-	if r := s.Run(t, s.NewTask(model.TaskDeploy, sdktest.NewIntent(t, thing("one", "a"), map[string]any{}))); r.Outcome != model.OutcomeDeployed {
-		t.Errorf("outcome is %s", r.Outcome)
 	}
 }
 

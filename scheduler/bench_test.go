@@ -33,6 +33,8 @@ func (d *instant) EnsureAgents(context.Context, model.EnvironmentID, []model.Age
 	return nil
 }
 
+func (d *instant) StopAgents(context.Context, model.EnvironmentID) error { return nil }
+
 func (d *instant) work(ctx context.Context) {
 	for {
 		select {

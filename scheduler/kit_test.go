@@ -30,6 +30,7 @@ type agents struct {
 	takes   time.Duration
 	outcome map[model.ResourceID]model.Outcome
 	ensured []model.AgentName
+	stopped int // how often the environment's process was stopped
 	cancels []model.TaskID
 	large   map[model.ResourceID]bool // resources that do not fit on the wire
 	wg      sync.WaitGroup
@@ -123,6 +124,13 @@ func (a *agents) EnsureAgents(_ context.Context, _ model.EnvironmentID, names []
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ensured = append(a.ensured, names...)
+	return nil
+}
+
+func (a *agents) StopAgents(context.Context, model.EnvironmentID) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stopped++
 	return nil
 }
 

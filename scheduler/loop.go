@@ -82,6 +82,8 @@ type loop struct {
 	repairs  cron.Schedule
 	known    map[model.CommandID]struct{}
 	ensuring atomic.Bool
+	// dismissed is true once the agents of a halted environment were told to stop.
+	dismissed bool
 	// code is what agents need of the Python code of versions that had tasks of late.
 	code map[int]map[model.AgentName]string
 }
@@ -192,6 +194,10 @@ func (l *loop) run(ctx context.Context) (failed bool) {
 	failed = err != nil && !stopped && !errors.Is(err, errNotSchedulable) && !errors.Is(err, errStale)
 	if failed {
 		l.log.Error("scheduling stopped; it begins again from the stored state", "error", err)
+	}
+	if errors.Is(err, errNotSchedulable) {
+		// It was cleared or deleted.
+		l.stopAgents(context.WithoutCancel(ctx))
 	}
 	l.s.metrics.leases.WithLabelValues("released").Inc()
 	l.release(context.WithoutCancel(ctx))
@@ -336,6 +342,7 @@ func (l *loop) fold(ctx context.Context, batch []input) error {
 	st := l.state.Stats()
 	l.stats.Store(&st)
 	l.halted.Store(l.state.Halted())
+	l.dismiss(ctx, st.Running)
 	answer(batch, nil)
 	return nil
 }
@@ -577,6 +584,25 @@ func (l *loop) ensure(ctx context.Context) {
 			l.log.Warn("agents could not be started", "agents", names, "error", err)
 		}
 	})
+}
+
+// dismiss stops the agents of a halted environment once nothing that they do is waited for.
+func (l *loop) dismiss(ctx context.Context, running int) {
+	switch {
+	case !l.state.Halted():
+		l.dismissed = false
+	case !l.dismissed && running == 0:
+		l.dismissed = true
+		l.tasks.Go(func() { l.stopAgents(ctx) })
+	}
+}
+
+func (l *loop) stopAgents(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, l.s.cfg.StoreTimeout)
+	defer cancel()
+	if err := l.s.cfg.Dispatcher.StopAgents(ctx, l.env); err != nil {
+		l.log.Warn("the environment's agents could not be stopped", "error", err)
+	}
 }
 
 // read asks the store for what may have changed and makes events of it. What can not be read now is read a little later.

@@ -209,6 +209,20 @@ func TestTwoServersShareEnvironments(t *testing.T) {
 		if got := one.Stats().Environments; got > 4 || got+two.Stats().Environments != 10 {
 			t.Errorf("owned %d and %d, want at most 4 and all 10", got, two.Stats().Environments)
 		}
+		elsewhere := [2]int{}
+		for env := range m.envs {
+			for i, s := range []*scheduler.Scheduler{one, two} {
+				if s.Elsewhere(env) {
+					elsewhere[i]++
+				}
+			}
+			if one.Elsewhere(env) == two.Elsewhere(env) {
+				t.Errorf("environment %s is elsewhere for both servers or for none", env)
+			}
+		}
+		if elsewhere[0] != 10-one.Stats().Environments {
+			t.Errorf("%d environments are elsewhere for the first server, which owns %d of 10", elsewhere[0], one.Stats().Environments)
+		}
 		if got := a1.count() + a2.count(); got != 10 {
 			t.Errorf("%d tasks, want each resource deployed once", got)
 		}

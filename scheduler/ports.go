@@ -52,4 +52,7 @@ type Dispatcher interface {
 	Agents(env model.EnvironmentID) []model.AgentName
 	// EnsureAgents starts the environment's own agent process for these names if they are to be autostarted and are not up.
 	EnsureAgents(ctx context.Context, env model.EnvironmentID, names []model.AgentName) error
+	// StopAgents stops the environment's own agent process, if there is one, and waits until it has ended. EnsureAgents starts it
+	// again.
+	StopAgents(ctx context.Context, env model.EnvironmentID) error
 }

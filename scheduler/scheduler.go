@@ -66,6 +66,8 @@ type Scheduler struct {
 	loops map[model.EnvironmentID]*loop
 	// resting holds environments whose loop failed, until when they are left alone: what failed may fail again at once.
 	resting map[model.EnvironmentID]time.Time
+	// foreign are the environments that another server is to schedule, as of the last look.
+	foreign map[model.EnvironmentID]struct{}
 }
 
 // New checks the configuration. It does no I/O.
@@ -231,19 +233,38 @@ func (s *Scheduler) discover(ctx context.Context) {
 			l.look(lookControls)
 		}
 	}
+	foreign := make(map[model.EnvironmentID]struct{}, len(free))
+	for _, e := range free {
+		foreign[e] = struct{}{}
+	}
 	if n := s.cfg.MaxEnvironments; n > 0 {
 		free = free[:max(0, min(len(free), n-len(all)))]
 	}
-	if len(free) == 0 {
-		return
-	}
-	leases, err := s.acquire(call, free)
-	if err != nil && ctx.Err() == nil {
-		s.log.Warn("environments could not be taken over", "error", err)
+	var leases []model.Lease
+	if len(free) > 0 {
+		if leases, err = s.acquire(call, free); err != nil {
+			if ctx.Err() == nil {
+				s.log.Warn("environments could not be taken over", "error", err)
+			}
+			return
+		}
 	}
 	for _, lease := range leases {
+		delete(foreign, lease.Environment)
 		s.adopt(ctx, lease)
 	}
+	s.mu.Lock()
+	s.foreign = foreign
+	s.mu.Unlock()
+}
+
+// Elsewhere tells whether another server is to schedule an environment, as far as is known: its agents should look for that one. It
+// does not block.
+func (s *Scheduler) Elsewhere(env model.EnvironmentID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.foreign[env]
+	return ok
 }
 
 func (s *Scheduler) acquire(ctx context.Context, envs []model.EnvironmentID) ([]model.Lease, error) {

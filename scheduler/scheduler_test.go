@@ -200,6 +200,11 @@ func TestHaltPauseSettingsAndDeletion(t *testing.T) {
 		if got := s.Stats().Environments; got != 0 {
 			t.Errorf("%d environments are owned, want none: it was cleared", got)
 		}
+		a.set(func() {
+			if a.stopped != 2 {
+				t.Errorf("the agents were stopped %d times, want once for the halt and once for the end", a.stopped)
+			}
+		})
 		stop()
 		a.wg.Wait()
 	})
@@ -378,6 +383,9 @@ func TestHaltWithdrawsTasks(t *testing.T) {
 			if len(a.cancels) != 1 {
 				t.Fatalf("cancelled %v, want the task in flight", a.cancels)
 			}
+			if a.stopped != 0 {
+				t.Error("the agents were stopped while a task was in flight")
+			}
 			task = a.held[0]
 			a.hold, a.held = false, nil
 		})
@@ -390,6 +398,11 @@ func TestHaltWithdrawsTasks(t *testing.T) {
 		if a.count() != 1 {
 			t.Error("a halted environment was given work")
 		}
+		a.set(func() {
+			if a.stopped != 1 {
+				t.Errorf("the agents of the halted environment were stopped %d times, want once", a.stopped)
+			}
+		})
 		m.change(env, model.TopicEnvironment, func(e *environment) { e.snap.Environment.Halted = false })
 		within(time.Second)
 		if got := m.status(env, resource("x", "a")); got != model.StatusDeployed {

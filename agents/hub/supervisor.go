@@ -55,10 +55,7 @@ type Autostart struct {
 	Args []string
 	// Env is the environment of the processes. Defaults to the server's own without the variables that configure it.
 	Env []string
-	// Run, when set, runs the agent in this process instead of starting a program. It works until ctx ends, and is called
-	// again when it returns before.
-	Run func(ctx context.Context, env model.EnvironmentID, stateDir string, credentials Credentials) error
-	// URL is where the processes find the server. Required unless there is a Run.
+	// URL is where the processes find the server. Required.
 	URL string
 	// CertificateFile is the file with the server's certificate, in PEM form, when the URL is an https one. The processes
 	// accept that certificate and no other, whatever names it has: the URL may be a loopback address. It is read whenever a
@@ -80,7 +77,7 @@ type Autostart struct {
 }
 
 func (a *Autostart) validate() error {
-	if a.URL == "" && a.Run == nil || a.StateDir == "" {
+	if a.URL == "" || a.StateDir == "" {
 		return fmt.Errorf("hub: autostart needs the server's URL and a state directory: %w", model.ErrInvalid)
 	}
 	return nil
@@ -357,19 +354,7 @@ func (c *child) runOnce() error {
 		}
 		credentials.Certificate = string(pem)
 	}
-	if c.cfg.Run == nil {
-		return c.runProcess(dir, credentials)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-c.stopping:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return c.cfg.Run(ctx, c.env, dir, credentials)
+	return c.runProcess(dir, credentials)
 }
 
 // runProcess starts the process and waits for its end.

@@ -220,6 +220,8 @@ func compose(c *config.Config, st *store.Store, stateDir, id string, log *slog.L
 			}
 			return model.ParseSettings(e.Settings).RepairInterval, nil
 		},
+		// The scheduler is made below, before the hub runs.
+		Elsewhere:  func(env model.EnvironmentID) bool { return p.scheduler.Elsewhere(env) },
 		Server:     owner,
 		Registerer: reg,
 		Logger:     part("hub"),
