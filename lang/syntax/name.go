@@ -84,7 +84,8 @@ func (p *parser) parents() []QName {
 		p.unexpected()
 	}
 	for _, at := range slices.Backward(lower) {
-		p.report("ParserException", at, "Syntax error: Invalid identifier: Entity names must start with a capital")
+		p.report("ParserException", at, "Syntax error: Invalid identifier: Entity names must start with a capital").
+			Hint = "the name of an entity begins with a capital: " + capital(lastName(p.src[at.Start.Offset():at.End.Offset()]))
 	}
 	return out
 }
@@ -152,4 +153,12 @@ func (p *parser) badNamespace(text string, at Span) {
 	right := strings.ReplaceAll(text, ".", "::")
 	p.fail("InvalidNamespaceAccess", at, "Syntax error: invalid namespace access `%s`. Namespaces should be accessed with '::' "+
 		"rather than '.'. The '.' separator is reserved for attribute and relation access. Did you mean: `%s`", text, right)
+}
+
+// lastName is a qualified name without its namespace.
+func lastName(text string) string {
+	if i := strings.LastIndex(text, "::"); i >= 0 {
+		return text[i+len("::"):]
+	}
+	return text
 }

@@ -598,6 +598,7 @@ func TestHints(t *testing.T) {
 		{"x := 1", "assign with =", ""},
 		{"b = a.\nc = 3", "a name is missing behind the dot", ""},
 		{"entity A extends b:\nend", "begins with a capital: B", ""},
+		{"entity A extends m::b:\nend", "begins with a capital: B", ""},
 		{"implement a using b", "begins with a capital: A", ""},
 		{"z = 1 if true else 2", "condition ? value : other", ""},
 		{"x = {# " + strings.Repeat("long ", 100) + "\n= 1}", "", ""},
