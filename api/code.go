@@ -33,6 +33,18 @@ type CodeSource struct {
 	Requirements []string `json:"requirements"`
 }
 
+// CodeV1 are the sources that a type of resource needs, in the form of the first version of the API.
+type CodeV1 struct {
+	Version     int    `json:"version"`
+	Environment string `json:"environment"`
+	Resource    string `json:"resource"`
+	// Sources are by the SHA-1 of their content.
+	Sources map[string]CodeSourceV1 `json:"sources"`
+}
+
+// CodeSourceV1 is a source as three values: its file (text), its module of Python (text), and its requirements (list of texts).
+type CodeSourceV1 [3]any
+
 // PipConfig says where packages come from.
 type PipConfig struct {
 	IndexURL        string   `json:"index_url,omitempty"`

@@ -143,6 +143,35 @@ func (m ModuleCode) Canonical() ModuleCode {
 	return m
 }
 
+// MergeCode puts the code of two uploads together, module by module: of two files of one name the later counts. The result is
+// sorted by module, and canonical.
+func MergeCode(earlier, later []ModuleCode) []ModuleCode {
+	merged := map[string]ModuleCode{}
+	for _, m := range slices.Concat(earlier, later) {
+		into := merged[m.Module]
+		into.Module = m.Module
+		files := slices.Clone(m.Files)
+		for _, f := range into.Files {
+			if !slices.ContainsFunc(files, func(o CodeFile) bool { return o.Name == f.Name }) {
+				files = append(files, f)
+			}
+		}
+		into.Files = files
+		into.Requirements = slices.Concat(into.Requirements, m.Requirements)
+		into.Types = slices.Concat(into.Types, m.Types)
+		into.Agents = slices.Concat(into.Agents, m.Agents)
+		slices.Sort(into.Agents)
+		into.Agents = slices.Compact(into.Agents)
+		merged[m.Module] = into
+	}
+	out := make([]ModuleCode, 0, len(merged))
+	for _, m := range merged {
+		out = append(out, m.Canonical())
+	}
+	slices.SortFunc(out, func(a, b ModuleCode) int { return strings.Compare(a.Module, b.Module) })
+	return out
+}
+
 // PipConfig says where the packages come from that code requires (server reference, section 3.1).
 type PipConfig struct {
 	// IndexURL is the package index; empty for none. ExtraIndexURL are further ones.

@@ -91,6 +91,75 @@ func TestCodeIsUploaded(t *testing.T) {
 	}
 }
 
+// Exporters of the first generation send code ahead of the version that it is for, by type and hash.
+func TestCodeIsUploadedAhead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e := b.inEnvironment()
+	file := func(text string) string {
+		t.Helper()
+		sum := sha1.Sum([]byte(text))
+		hash := hex.EncodeToString(sum[:])
+		b.call("PUT", "/api/v1/file/"+hash, `{"content": "`+base64.StdEncoding.EncodeToString([]byte(text))+`"}`)
+		return hash
+	}
+	root, files, other := file("import os\n"), file("x = 1\n"), file("y = 1\n")
+	source := func(hash, path, module, requirements string) string {
+		return fmt.Sprintf(`"%s": ["%s", "%s", %s]`, hash, path, module, requirements)
+	}
+	upload := func(version int, resources string) {
+		b.call("PUT", fmt.Sprintf("/api/v1/codebatched/%d", version), `{"resources": `+resources+`}`)
+	}
+	version := func(number int, more string) {
+		b.call("PUT", "/api/v1/version", fmt.Sprintf(`{"version": %d, "resources": [{"id": "fs::File[web,path=/a],v=%d", "requires": [], "path": "/a"}]%s}`, number, number, more))
+	}
+	b.call("POST", "/api/v2/reserve_version", "")
+	upload(1, `{"fs::File": {`+source(root, "libs/fs/plugins/__init__.py", "inmanta_plugins.fs", `["requests"]`)+`, `+source(files, "libs/fs/plugins/files.py", "inmanta_plugins.fs.files", `[]`)+`}}`)
+	// A second batch adds to the first.
+	upload(1, `{"fs::Directory": {`+source(root, "libs/fs/plugins/__init__.py", "inmanta_plugins.fs", `["attrs"]`)+`}, "net::Link": {`+source(other, "/x/net.py", "inmanta_plugins.net", `[]`)+`}}`)
+	version(1, "")
+	b.call("GET", "/api/v1/code/1?resource=fs::File", "")
+	b.call("GET", "/api/v1/code/1?resource=net::Link", "")
+	b.call("GET", "/api/v1/code/1?resource=fs::None", "")
+	b.call("GET", "/api/v1/code/9?resource=fs::File", "")
+	b.call("GET", "/api/v2/code/1?resource_type=fs::Directory", "")
+	upload(1, `{}`) // it is stored
+	upload(7, `{}`) // it was never reserved
+	upload(0, `{}`)
+	b.call("POST", "/api/v2/reserve_version", "")
+	upload(2, `{"fs::File": {`+source(strings.Repeat("0", 40), "a.py", "inmanta_plugins.fs", `[]`)+`}}`)
+	upload(2, `{"fs::File": {"`+root+`": ["a.py", "inmanta_plugins.fs"]}}`)
+	upload(2, `{"fs::File": {`+source(root, "a.py", "os.path", `[]`)+`}}`)
+	upload(2, `{"fs::File": {`+source(root, "a.py", "inmanta_plugins...etc", `[]`)+`}}`)
+	upload(2, `{"fs::File": {`+source(root, "a.py", "inmanta_plugins.fs", `["--index-url=http://evil"]`)+`}}`)
+	upload(2, `{"fs::File": {`+source(root, "a.py", "inmanta_plugins.fs", `"requests"`)+`}}`)
+	// What a version brings itself comes first.
+	upload(2, `{"fs::File": {`+source(root, "a.py", "inmanta_plugins.fs", `[]`)+`}}`)
+	version(2, `, "module_version_info": {"net": {"name": "net", "version": "1", "files_in_module": [{"name": "inmanta_plugins.net", "hash_value": "`+other+`", "is_byte_code": false}], "requirements": [], "for_agents": ["web"]}}`)
+	b.golden("code_upload_ahead")
+
+	first, err := b.store.VersionCode(t.Context(), e.ID, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fs model.ModuleCode
+	for _, m := range first.Modules {
+		if m.Module == "fs" {
+			fs = m
+		}
+	}
+	want := model.ModuleCode{Module: "fs", Types: []string{"fs::Directory", "fs::File"}, Requirements: []string{"attrs", "requests"}, Files: []model.CodeFile{
+		{Name: "inmanta_plugins.fs", Hash: root, Package: true}, {Name: "inmanta_plugins.fs.files", Hash: files},
+	}}.Canonical()
+	if d := cmp.Diff(want, fs); d != "" || first.Agents["web"] == "" || len(first.Agents) != 1 {
+		t.Errorf("the code of version 1, for agents %v, differs (-want +got):\n%s", first.Agents, d)
+	}
+	second, err := b.store.VersionCode(t.Context(), e.ID, 2)
+	if err != nil || len(second.Modules) != 1 || second.Modules[0].Module != "net" {
+		t.Errorf("the code of version 2 is %+v, %v; want that of its upload", second.Modules, err)
+	}
+}
+
 // Who asks for a fact that is missing, or stale, has its resource asked for it, once within a time.
 func TestFactsOnRequest(t *testing.T) {
 	t.Parallel()

@@ -139,8 +139,12 @@ type Files interface {
 	File(ctx context.Context, hash string) ([]byte, error)
 }
 
-// Code reads the Python code that versions ship.
+// Code keeps the Python code that versions ship.
 type Code interface {
+	// UploadCode keeps code for a version that was reserved and is not stored yet, besides what came for it before; storing the
+	// version takes it. model.ErrInvalid: the number was never reserved, or a source is not stored; model.ErrConflict: the version
+	// is or was in use.
+	UploadCode(ctx context.Context, env model.EnvironmentID, version int, modules []model.ModuleCode, now time.Time) error
 	// VersionCode returns the code of a version; the plan is empty when it ships none.
 	VersionCode(ctx context.Context, env model.EnvironmentID, version int) (model.CodePlan, error)
 }

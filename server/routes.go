@@ -53,6 +53,8 @@ func (s *Server) routes() []endpoint {
 		on(get, "/api/v1/compilereport", "get_reports", "compile-report.read", api, s.compileListV1, asBare, scoped),
 		on(get, "/api/v1/compilereport/<id>", "get_report", "compile-report.read", api, s.compileGetV1, asBare),
 		on(get, "/api/v1/compilequeue", "get_compile_queue", "compiler.status.read", api, s.compileQueue, asQueue, scoped),
+		on(put, "/api/v1/codebatched/<id>", "upload_code_batched", "desired-state.write", comp, s.codeUploadV1, scoped),
+		on(get, "/api/v1/code/<id>", "get_code", "desired-state.read", aa, s.codeGetV1, asBare, scoped),
 		on(get, "/api/v1/parameter/<id>", "get_param", "parameter.read", all, s.parameterGetV1, asBare, scoped),
 		on(put, "/api/v1/parameter/<id>", "set_param", "parameter.write", all, s.parameterSetV1, asBare, scoped),
 		on(del, "/api/v1/parameter/<id>", "delete_param", "parameter.write", all, s.parameterDeleteV1, scoped),

@@ -76,6 +76,9 @@ func (s *Store) housekeep(ctx context.Context, e model.Environment, now time.Tim
 			}
 			counts[i] = n
 		}
+		if err := tx.PurgeCodeUploads(ctx, e.ID.UUID, now.Add(-UploadRetention)); err != nil {
+			return err
+		}
 		tx.onCommit = append(tx.onCommit, func() {
 			done.Actions += counts[0]
 			done.Commands += counts[1]

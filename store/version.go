@@ -156,6 +156,11 @@ func (s *Store) storeVersion(ctx context.Context, tx *Tx, e model.Environment, s
 	if near.Taken || near.Deleted {
 		return 0, fmt.Errorf("version %d is or was in use: %w", number, model.ErrConflict)
 	}
+	if state.Number != 0 {
+		if err := tx.takeUploadedCode(ctx, e.ID, number, &state); err != nil {
+			return 0, err
+		}
+	}
 	v, err := prepareVersion(state.Intents)
 	if err != nil {
 		return 0, err

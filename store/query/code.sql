@@ -12,6 +12,19 @@ WHERE v.environment = @environment AND v.version = @version;
 DELETE FROM code_plan p WHERE p.environment = @environment
   AND NOT EXISTS (SELECT 1 FROM version_code v WHERE v.environment = p.environment AND v.plan = p.hash);
 
+-- name: SaveCodeUpload :exec
+INSERT INTO code_upload (environment, version, modules, uploaded_at) VALUES (@environment, @version, @modules, @now)
+ON CONFLICT (environment, version) DO UPDATE SET modules = excluded.modules, uploaded_at = excluded.uploaded_at;
+
+-- name: CodeUpload :one
+SELECT modules FROM code_upload WHERE environment = @environment AND version = @version;
+
+-- name: DropCodeUpload :exec
+DELETE FROM code_upload WHERE environment = @environment AND version = @version;
+
+-- name: PurgeCodeUploads :exec
+DELETE FROM code_upload WHERE environment = @environment AND uploaded_at < @before;
+
 -- Of two rows of one resource in a batch the caller has kept the last: a statement can not update a row twice.
 -- name: SaveDiscovered :exec
 INSERT INTO discovered_resource (environment, resource_id, type, agent, value, attributes, discovery_resource_id, discovered_at)

@@ -52,6 +52,17 @@ func (q *Queries) CodePlanOfVersion(ctx context.Context, environment uuid.UUID, 
 	return body, err
 }
 
+const codeUpload = `-- name: CodeUpload :one
+SELECT modules FROM code_upload WHERE environment = $1 AND version = $2
+`
+
+func (q *Queries) CodeUpload(ctx context.Context, environment uuid.UUID, version int32) ([]byte, error) {
+	row := q.db.QueryRow(ctx, codeUpload, environment, version)
+	var modules []byte
+	err := row.Scan(&modules)
+	return modules, err
+}
+
 const deleteDiscovered = `-- name: DeleteDiscovered :execrows
 DELETE FROM discovered_resource WHERE environment = $1 AND resource_id = ANY($2::text[])
 `
@@ -62,6 +73,15 @@ func (q *Queries) DeleteDiscovered(ctx context.Context, environment uuid.UUID, i
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const dropCodeUpload = `-- name: DropCodeUpload :exec
+DELETE FROM code_upload WHERE environment = $1 AND version = $2
+`
+
+func (q *Queries) DropCodeUpload(ctx context.Context, environment uuid.UUID, version int32) error {
+	_, err := q.db.Exec(ctx, dropCodeUpload, environment, version)
+	return err
 }
 
 const dropUnusedCodePlans = `-- name: DropUnusedCodePlans :exec
@@ -184,6 +204,37 @@ INSERT INTO version_code (environment, version, plan) VALUES ($1, $2, $3)
 
 func (q *Queries) InsertVersionCode(ctx context.Context, environment uuid.UUID, version int32, plan []byte) error {
 	_, err := q.db.Exec(ctx, insertVersionCode, environment, version, plan)
+	return err
+}
+
+const purgeCodeUploads = `-- name: PurgeCodeUploads :exec
+DELETE FROM code_upload WHERE environment = $1 AND uploaded_at < $2
+`
+
+func (q *Queries) PurgeCodeUploads(ctx context.Context, environment uuid.UUID, before time.Time) error {
+	_, err := q.db.Exec(ctx, purgeCodeUploads, environment, before)
+	return err
+}
+
+const saveCodeUpload = `-- name: SaveCodeUpload :exec
+INSERT INTO code_upload (environment, version, modules, uploaded_at) VALUES ($1, $2, $3, $4)
+ON CONFLICT (environment, version) DO UPDATE SET modules = excluded.modules, uploaded_at = excluded.uploaded_at
+`
+
+type SaveCodeUploadParams struct {
+	Environment uuid.UUID
+	Version     int32
+	Modules     []byte
+	Now         time.Time
+}
+
+func (q *Queries) SaveCodeUpload(ctx context.Context, arg SaveCodeUploadParams) error {
+	_, err := q.db.Exec(ctx, saveCodeUpload,
+		arg.Environment,
+		arg.Version,
+		arg.Modules,
+		arg.Now,
+	)
 	return err
 }
 

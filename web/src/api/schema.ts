@@ -36,6 +36,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/code/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["v1_get_code"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/codebatched/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put: operations["v1_upload_code_batched"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/compilequeue": {
         parameters: {
             query?: never;
@@ -1639,6 +1671,14 @@ export interface components {
             module_name: string;
             requirements: string[];
         };
+        CodeV1: {
+            environment: string;
+            resource: string;
+            sources: {
+                [key: string]: unknown;
+            };
+            version: number;
+        };
         CompileAnalysis: {
             actor: string;
             attempt: number;
@@ -2587,6 +2627,69 @@ export interface operations {
                         processes: components["schemas"]["AgentProcess"][];
                     };
                 };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    v1_get_code: {
+        parameters: {
+            query: {
+                resource: string;
+            };
+            header: {
+                /** @description The environment that the request is about. */
+                "X-Inmanta-tid": components["parameters"]["Environment"];
+            };
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CodeV1"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    v1_upload_code_batched: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The environment that the request is about. */
+                "X-Inmanta-tid": components["parameters"]["Environment"];
+            };
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description By type of resource and SHA-1 of a source that is stored: its file, its module of Python, and a list of requirements. */
+                    resources: {
+                        [key: string]: {
+                            [key: string]: unknown[];
+                        };
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Error"];
         };

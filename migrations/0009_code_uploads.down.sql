@@ -1,0 +1,1 @@
+DROP TABLE code_upload;
