@@ -44,7 +44,7 @@ vuln: ## known vulnerabilities in what we depend on (needs the vulnerability dat
 fuzz: ## a minute of each fuzz target
 	@scripts/fuzz.sh
 
-bench: ## every benchmark; the numbers of docs/performance.md
+bench: ## every benchmark; the numbers of docs/performance.md and docs/operations/throughput.md
 	@scripts/bench.sh
 
 bench-reference: build ## compile generated models with intendant and with the reference (REFERENCE_PYTHON=its python)
