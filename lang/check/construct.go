@@ -22,7 +22,7 @@ func (b *binder) construct(e *syntax.Construct, scope *Scope, l *layout, left *l
 	typ.summarise()
 	for _, ix := range typ.Indexes {
 		for _, name := range ix.Names {
-			if !typ.defaulted[name] && argument(e.Args, name) < 0 {
+			if slot, ok := typ.Slot(name); (!ok || !typ.summary[slot].defaulted) && argument(e.Args, name) < 0 {
 				out.Required = append(out.Required, name)
 			}
 		}
@@ -52,21 +52,45 @@ func argument(args []syntax.Arg, name string) int {
 	return slices.IndexFunc(args, func(a syntax.Arg) bool { return a.Name.Text == name && a.Name.Valid() })
 }
 
+// slotSummary is what a constructor has to know about an attribute.
+type slotSummary struct{ defaulted, indexed bool }
+
 // summarise notes which attributes have a default and which are part of an index.
 func (e *Entity) summarise() {
-	if e.defaulted != nil {
+	if e.defaultSlots != nil {
 		return
 	}
-	e.defaulted = make(map[string]bool, len(e.Defaults))
-	for _, d := range e.Defaults {
-		e.defaulted[d.Attr.Name] = true
+	e.summary = make([]slotSummary, len(e.All))
+	e.defaultSlots = make([]int, len(e.Defaults))
+	for i, d := range e.Defaults {
+		e.defaultSlots[i], _ = e.Slot(d.Attr.Name) // all attributes have one
+		e.summary[e.defaultSlots[i]].defaulted = true
 	}
-	e.indexed = map[string]bool{}
 	for _, ix := range e.Indexes {
 		for _, name := range ix.Names {
-			e.indexed[name] = true
+			if slot, ok := e.Slot(name); ok {
+				e.summary[slot].indexed = true
+			}
 		}
 	}
+}
+
+// argumentSlot is the slot of the attribute that the k-th argument of a constructor names.
+func (e *Entity) argumentSlot(k int, name string) (int, bool) {
+	if k < len(e.given) {
+		if slot := e.given[k]; e.All[slot].Name == name {
+			return slot, true
+		}
+	}
+	slot, ok := e.Slot(name)
+	switch {
+	case !ok:
+	case k < len(e.given):
+		e.given[k] = slot
+	case k == len(e.given):
+		e.given = append(e.given, slot)
+	}
+	return slot, ok
 }
 
 // bindLHS binds the left-hand instance, which may supply an attribute of an index.
@@ -105,7 +129,7 @@ func MissingIndexAttributes(at *Loc, e *Entity, names []string) *Fault {
 func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope, l *layout) *Fault {
 	typ := out.Type
 	selfScope, self := scope, ""
-	if needsSelf(e.Args, typ.indexed) {
+	if needsSelf(e.Args, typ) {
 		self = b.newSelf()
 		selfScope = &Scope{parent: scope, kind: scopeElement, ns: b.ns, names: map[string]int{self: 0}}
 		out.NeedsSelf = true
@@ -119,7 +143,7 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 			continue
 		}
 		var arg Named
-		i, ok := typ.Slot(a.Name.Text)
+		i, ok := typ.argumentSlot(k, a.Name.Text)
 		if !ok {
 			f := New("TypingException", b.at(a.Name.Place()), "no attribute %s on type %s", a.Name.Text, typ.full)
 			f.Hint = typ.AttributeHint(a.Name.Text)
@@ -127,7 +151,7 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 		}
 		arg.Name, arg.Attr, arg.At = a.Name.Text, i, b.c.loc(b.ns, a.Name.Place())
 		var f *Fault
-		if typ.indexed[arg.Name] {
+		if typ.summary[i].indexed {
 			direct++
 			arg.X, f = b.expr(a.Value, scope, l)
 		} else {
@@ -149,30 +173,32 @@ func (b *binder) constructArgs(e *syntax.Construct, out *Construct, scope *Scope
 		out.Direct = b.c.stock.named.Take(direct)[:0]
 	}
 	indirect := len(e.Args) - direct
-	for _, d := range typ.Defaults {
-		if argument(e.Args, d.Attr.Name) < 0 {
+	given := func(slot int) int {
+		return slices.IndexFunc(bound, func(n Named) bool { return n.Attr == slot && n.X != nil })
+	}
+	for _, slot := range typ.defaultSlots {
+		if given(slot) < 0 {
 			indirect++
 		}
 	}
 	out.Indirect = b.c.stock.named.Take(indirect)[:0]
 	add := func(arg Named) {
 		_, arg.Constant = arg.X.(*Literal)
-		if typ.indexed[arg.Name] {
+		if typ.summary[arg.Attr].indexed {
 			out.Direct = append(out.Direct, arg)
 		} else {
 			out.Indirect = append(out.Indirect, arg)
 		}
 	}
-	for _, d := range typ.Defaults {
-		if k := argument(e.Args, d.Attr.Name); k >= 0 {
+	for i, slot := range typ.defaultSlots {
+		if k := given(slot); k >= 0 {
 			add(bound[k])
 			continue
 		}
-		i, _ := typ.Slot(d.Attr.Name)
-		add(Named{Name: d.Attr.Name, X: d.X, Attr: i})
+		add(Named{Name: typ.Defaults[i].Attr.Name, X: typ.Defaults[i].X, Attr: slot})
 	}
 	for k, a := range e.Args {
-		if a.Name.Valid() && !typ.defaulted[a.Name.Text] {
+		if a.Name.Valid() && !typ.summary[bound[k].Attr].defaulted {
 			add(bound[k])
 		}
 	}
@@ -189,9 +215,12 @@ func (e *Entity) AttributeHint(name string) string {
 }
 
 // needsSelf reports whether a constructor stands where its left-hand side is the instance that the arguments are for.
-func needsSelf(args []syntax.Arg, indexed map[string]bool) bool {
+func needsSelf(args []syntax.Arg, typ *Entity) bool {
 	for _, a := range args {
-		if a.Name.Valid() && !indexed[a.Name.Text] && constructs(a.Value) {
+		if !a.Name.Valid() || !constructs(a.Value) {
+			continue
+		}
+		if slot, ok := typ.Slot(a.Name.Text); !ok || !typ.summary[slot].indexed {
 			return true
 		}
 	}

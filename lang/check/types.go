@@ -247,8 +247,12 @@ type Entity struct {
 	full      string
 	stmtAt    Loc
 	collected bool
-	// defaulted and indexed are the names of attributes with a default and in an index.
-	defaulted, indexed map[string]bool
+	// summary says by slot which attributes have a default and which are in an index, defaultSlots are the slots of Defaults. Both
+	// are nil before they are needed.
+	summary      []slotSummary
+	defaultSlots []int
+	// given are the slots of the arguments of the constructor that was bound last: the next one has often the same.
+	given []int
 }
 
 // Default is the default value of an attribute.

@@ -2,10 +2,10 @@ package eval
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/intendant/intendant/diag"
@@ -430,7 +430,7 @@ func keyText(i *Instance, names []string) string {
 
 // startKey begins a key in the space of b, with the attributes that the index is over.
 func startKey(b []byte, ix *check.IndexDef) []byte {
-	return strconv.AppendInt(b[:0], int64(ix.ID), 10)
+	return binary.AppendUvarint(b[:0], uint64(ix.ID))
 }
 
 // appendKey appends an attribute's part of a key. Keys are equal exactly when they are of the same attributes and the texts of
@@ -439,16 +439,12 @@ func appendKey(b []byte, name string, v value.Value) []byte {
 	b = append(b, 0)
 	switch x := v.(type) {
 	case value.String:
-		b = append(b, 's')
-		b = strconv.AppendInt(b, int64(len(x)), 10)
-		b = append(b, ':')
+		b = binary.AppendUvarint(append(b, 's'), uint64(len(x)))
 		return append(b, x...)
 	case value.Int:
-		b = append(b, 'i')
-		return strconv.AppendInt(b, int64(x), 10)
+		return binary.AppendVarint(append(b, 'i'), int64(x))
 	case *Instance:
-		b = append(b, '#')
-		return strconv.AppendInt(b, int64(x.serial), 10)
+		return binary.AppendUvarint(append(b, '#'), uint64(x.serial))
 	case *value.Unknown:
 		return fmt.Appendf(append(b, '?'), "%p", x)
 	}

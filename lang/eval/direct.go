@@ -71,7 +71,7 @@ func (m *machine) direct(x check.Expr, vars *env) (value.Value, *check.Fault) {
 		if f != nil {
 			return nil, f
 		}
-		return binary(e, a, b)
+		return operate(e, a, b)
 	case *check.Not:
 		a, f := m.direct(e.X, vars)
 		if f != nil {

@@ -44,7 +44,7 @@ func (m *machine) eval(u *unit, x check.Expr) (value.Value, *check.Fault) {
 		if f != nil {
 			return nil, f
 		}
-		return binary(e, a, b)
+		return operate(e, a, b)
 	case *check.Not:
 		a, f := m.eval(u, e.X)
 		if f != nil {
@@ -125,7 +125,7 @@ func tooLong(at *check.Loc) *check.Fault {
 
 var opText = [...]string{"==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "**"}
 
-func binary(e *check.Binary, a, b value.Value) (value.Value, *check.Fault) {
+func operate(e *check.Binary, a, b value.Value) (value.Value, *check.Fault) {
 	if e.Op == check.In {
 		return in(e, a, b)
 	}

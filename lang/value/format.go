@@ -298,7 +298,12 @@ func formatInt(n number, spec, typeName string) (string, error) {
 	if !s.alt {
 		prefix = ""
 	}
-	digits := n.bigInt().Text(base)
+	var digits string
+	if n.big == nil {
+		digits = strconv.FormatInt(n.small, base)
+	} else {
+		digits = n.big.Text(base)
+	}
 	negative := strings.HasPrefix(digits, "-")
 	digits = strings.TrimPrefix(digits, "-")
 	if s.code == 'X' {
@@ -680,7 +685,12 @@ func percentInt(v Value, s formatSpec) (string, error) {
 	if !s.alt {
 		prefix = ""
 	}
-	digits := n.bigInt().Text(base)
+	var digits string
+	if n.big == nil {
+		digits = strconv.FormatInt(n.small, base)
+	} else {
+		digits = n.big.Text(base)
+	}
 	negative := strings.HasPrefix(digits, "-")
 	digits = strings.TrimPrefix(digits, "-")
 	if code == 'X' {
