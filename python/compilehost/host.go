@@ -218,6 +218,7 @@ func (h *Host) flush() {
 // loadRequest are the arguments of the method load.
 type loadRequest struct {
 	Project     string       `json:"project"`
+	Name        string       `json:"name,omitempty"`
 	Environment string       `json:"environment,omitempty"`
 	Settings    [][3]string  `json:"settings,omitempty"`
 	Sites       []string     `json:"sites"`
@@ -286,6 +287,9 @@ func (h *Host) request(p *module.Program, mods []*code) (*loadRequest, error) {
 	}
 	req := &loadRequest{
 		Project: project, Environment: h.cfg.Environment, Settings: h.cfg.Settings, Sites: slices.Clone(h.cfg.Sites), Std: true,
+	}
+	if p.Manifest != nil {
+		req.Name = p.Manifest.Name
 	}
 	if req.Sites == nil {
 		req.Sites = []string{}

@@ -82,13 +82,18 @@ class resource:
     def validate(cls) -> None:
         """Checks the declarations of all registered classes; raises ResourceException or RuntimeException."""
         for kind, _ in cls._resources.values():
-            if issubclass(kind, cls):
-                raise inmanta.ast.RuntimeException(
-                    None,
-                    f"Resource {kind.__module__}.{kind.__name__} is inheriting from the {cls.__module__}.{cls.__name__} decorator."
-                    f" Did you intend to inherit from {Resource.__module__}.{Resource.__name__} instead?",
-                )
-            kind.validate()
+            cls.validate_class(kind)
+
+    @classmethod
+    def validate_class(cls, kind: type[Any]) -> None:
+        """Checks the declaration of one class; raises ResourceException or RuntimeException."""
+        if issubclass(kind, cls):
+            raise inmanta.ast.RuntimeException(
+                None,
+                f"Resource {kind.__module__}.{kind.__name__} is inheriting from the {cls.__module__}.{cls.__name__} decorator."
+                f" Did you intend to inherit from {Resource.__module__}.{Resource.__name__} instead?",
+            )
+        kind.validate()
 
     @classmethod
     def get_entity_resources(cls) -> Iterable[str]:

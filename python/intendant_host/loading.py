@@ -135,10 +135,15 @@ def load(args: dict[str, Any]) -> dict[str, Any]:
                 break
         signatures = [] if faults else _signatures(h, faults, caught)
     if not faults:
-        try:
-            resources.resource.validate()
-        except Exception as e:
-            faults.append({"module": "", "name": "", **describe(e)})
+        for kind in {c for _, c in resources.resource.get_resources()}:
+            try:
+                resources.resource.validate_class(kind)
+            except Exception as e:
+                fault = describe(e)
+                fault["data"]["at"] = _place(kind)
+                # A fault of the model is shown as it is.
+                name = kind.__name__ if isinstance(e, ast.CompilerException) else kind.__module__
+                faults.append({"module": kind.__module__.split(".")[1], "name": name, **fault})
     h.exporter = export.Exporter()
     return {
         "faults": faults,
@@ -215,6 +220,14 @@ def _handlers() -> list[list[str]]:
 
 def _warning(w: warnings.WarningMessage) -> dict[str, Any]:
     return {"class": w.category.__name__, "message": str(w.message), "file": w.filename, "line": w.lineno}
+
+
+def _place(kind: type) -> Optional[list[Any]]:
+    """The file and line at which a class is defined, None when they are not known."""
+    try:
+        return [inspect.getsourcefile(kind), inspect.getsourcelines(kind)[1]]
+    except (OSError, TypeError):
+        return None
 
 
 def _signatures(h: Host, faults: list[dict[str, Any]], caught: list[warnings.WarningMessage]) -> list[dict[str, Any]]:

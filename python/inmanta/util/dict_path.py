@@ -460,10 +460,11 @@ class WildComposedPath(WildDictPath):
     @classmethod
     def do_parse(cls, path_str: str) -> Sequence[Any]:
         """Read the sections of a path."""
-        if path_str == "":
+        parts = [p for p in cls.split_on_dots(path_str) if p]  # dots too many are passed over
+        if not parts:
             raise InvalidPathException(f"Could not parse path {path_str}")
         sections: List[Any] = []
-        for part in cls.split_on_dots(path_str):
+        for part in parts:
             try:
                 section = cls._keyed.parse(part) or cls._in_dict.parse(part)
             except ValueError as e:
