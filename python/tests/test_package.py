@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
+import importlib.util
 import json
 import os
 import sys
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Optional, Union
 from unittest import mock
 
-from inmanta import ast, plugins, references, resources, util
+from inmanta import ast, data, plugins, references, resources, util, validation_type
 from inmanta.ast import type as asttype
 from inmanta.config import Config, Option, is_bool, is_list, is_map
 from inmanta.execute import proxy
@@ -408,6 +409,37 @@ class Settings(unittest.TestCase):
         self.assertTrue(number.get())
         self.assertEqual((is_list("a, b"), is_map("a=1,b=2")), (["a", "b"], {"a": "1", "b": "2"}))
         self.assertRaises(ValueError, lambda: is_bool("maybe"))
+
+
+class Validation(unittest.TestCase):
+    def test_types(self) -> None:
+        with self.assertRaisesRegex(ValueError, "Unknown type os.path"):
+            validation_type.validate_type("os.path", "x")
+        validation_type.validate_type("inmanta.validation_type.regex_string", "a+")
+        with self.assertRaisesRegex(ValueError, "invalid regular expression"):
+            validation_type.validate_type("inmanta.validation_type.regex_string", "a(")
+        if importlib.util.find_spec("pydantic") is None:
+            return  # the types are pydantic's
+        validation_type.validate_type("ipaddress.IPv4Address", "10.0.0.1")
+        validation_type.validate_type("pydantic.constr", "abc", {"regex": "a.c"})
+        for name, value, parameters in (
+            ("ipaddress.IPv4Address", "10.0.0.300", None),
+            ("pydantic.constr", "abd", {"regex": "a.c"}),
+            ("pydantic.conint", 7, {"gt": 10}),
+            ("pydantic.Nothing", 1, None),
+        ):
+            with self.subTest(name=name), self.assertRaises(ValueError):
+                validation_type.validate_type(name, value, parameters)
+
+
+class Older(unittest.TestCase):
+    def test_data(self) -> None:
+        for text, want in (("yes", True), ("1", True), (True, True), ("off", False), ("False", False)):
+            with self.subTest(text=text):
+                self.assertIs(data.convert_boolean(text), want)
+        with self.assertRaisesRegex(ValueError, "Not a boolean: maybe"):
+            data.convert_boolean("maybe")
+        self.assertEqual(data.AUTOSTART_AGENT_MAP, "autostart_agent_map")
 
 
 class Wire(unittest.TestCase):
