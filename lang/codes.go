@@ -133,6 +133,69 @@ relation_precedence_policy:
 `,
 		Mend: "Take one of the rules of the circle away.",
 	}, {
+		Code:    "DataClassException",
+		Meaning: "A dataclass has an index, or an implementation other than `std::none`. Its instances are objects of Python as well, and those know neither.",
+		Example: `import m
+-- libs/m/module.yml --
+name: m
+version: 1.0.0
+license: none
+-- libs/m/model/_init.cf --
+entity Point extends std::Dataclass:
+    int x
+    int y
+end
+implement Point using std::none
+index Point(x)
+-- libs/m/plugins/__init__.py --
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+    y: int
+`,
+		Fixed: `-- libs/m/model/_init.cf --
+entity Point extends std::Dataclass:
+    int x
+    int y
+end
+implement Point using std::none
+`,
+		Mend: "Remove the index or the implementation, or let the entity extend another one than `std::Dataclass`.",
+	}, {
+		Code: "DataClassMismatchException",
+		Meaning: "An entity that extends `std::Dataclass` and the Python class of its name differ: the class is no frozen dataclass, or the two do not have " +
+			"the same attributes with the same primitive types, or the entity has relations.",
+		Example: `import m
+-- libs/m/module.yml --
+name: m
+version: 1.0.0
+license: none
+-- libs/m/model/_init.cf --
+entity Point extends std::Dataclass:
+    int x
+    int y
+end
+implement Point using std::none
+-- libs/m/plugins/__init__.py --
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+`,
+		Fixed: `-- libs/m/plugins/__init__.py --
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+    y: int
+`,
+		Mend: "Give both the same attributes: `int`, `float`, `bool`, `string` as `str`, `dict`, lists as `list[int]`, each with `?` as `| None`. Decorate the " +
+			"class with `@dataclass(frozen=True)`.",
+	}, {
 		Code:    "DependencyCycleException",
 		Meaning: "Resources require each other in a circle, so that none could be deployed first.",
 		Example: `import std::testing

@@ -1,6 +1,7 @@
 package lang_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -93,6 +94,9 @@ func compileExample(t *testing.T, files map[string]string) (*lang.Result, diag.L
 			ext.faults.Errorf("PluginModuleLoadException", diag.Range{File: name, Start: diag.Position{Line: 1}},
 				"Unable to load all plug-ins for module m:\nModuleNotFoundError while loading plugin module inmanta_plugins.m: No module named '%s'", m[1])
 		}
+		if strings.Contains(text, "@dataclass") {
+			ext.ext.Declared = pairing(text)
+		}
 		for _, m := range signatures.FindAllStringSubmatch(text, -1) {
 			module := strings.Split(name, "/")[1]
 			ext.ext.Plugins = append(ext.ext.Plugins, &value.Plugin{
@@ -112,6 +116,27 @@ func compileExample(t *testing.T, files map[string]string) (*lang.Result, diag.L
 		opts.Sites = []module.Site{{Name: "site-packages", FS: site}}
 	}
 	return compile(t, p, opts)
+}
+
+// pairing compares dataclasses with Python code, as the host of that does.
+func pairing(code string) func(context.Context, []lang.Dataclass) diag.List {
+	return func(_ context.Context, entities []lang.Dataclass) diag.List {
+		var ds diag.List
+		for _, e := range entities {
+			for _, a := range e.Attributes {
+				if !a.Relation && !strings.Contains(code, "\n    "+a.Name+": ") {
+					ds.Errorf("DataClassMismatchException", e.At, "The dataclass %s does not match the corresponding Python dataclass:\n"+
+						"  - the attribute %s has no counterpart in Python: there is no field of that name", e.Name, a.Name)
+				}
+			}
+			if e.Index != nil {
+				d := diag.Errorf("DataClassException", e.At, "The dataclass %s has an index. A dataclass can not have indexes", e.Name)
+				d.Related = append(d.Related, diag.Related{Range: *e.Index, Message: "defined here"})
+				ds.Add(d)
+			}
+		}
+		return ds
+	}
 }
 
 // TestExplanationsComplete looks for codes that the compiler's sources and the expected faults of its tests name.

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -105,7 +106,7 @@ func (h *host) locate(namespace, dir, name string) (fs.FS, string, error) {
 	}
 	m := h.c.loaded.Module(modName)
 	if m == nil {
-		return nil, "", fmt.Errorf("Module %s does not exist for path %s", modName, name) //nolint:staticcheck // the words of the reference
+		return nil, "", &missingFileError{fmt.Sprintf("Module %s does not exist for path %s", modName, name)}
 	}
 	clean := path.Join(dir, rel)
 	if !fs.ValidPath(clean) || clean != dir && !strings.HasPrefix(clean, dir+"/") {
@@ -120,11 +121,20 @@ func (h *host) ReadFile(namespace, dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	text, err := fs.ReadFile(root, file)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &missingFileError{fmt.Sprintf("%s does not contain %s: %s", dir, name, reason(err))}
+	case err != nil:
 		return nil, fmt.Errorf("%s does not contain %s: %s", dir, name, reason(err))
 	}
 	return text, nil
 }
+
+// missingFileError says that a file of a module does not exist. It is an [fs.ErrNotExist].
+type missingFileError struct{ text string }
+
+func (e *missingFileError) Error() string        { return e.text }
+func (e *missingFileError) Is(target error) bool { return target == fs.ErrNotExist }
 
 func (h *host) ListFiles(namespace, dir, name string) ([]string, error) {
 	root, d, err := h.locate(namespace, dir, name)

@@ -186,7 +186,8 @@ func (r *renderer) eval(s *scope, e expr) any {
 		if x.no != nil {
 			return r.eval(s, x.no)
 		}
-		return &undefined{strict: r.strict, hint: "the inline if-expression on line " + repr(value.Int(x.line)) +
+		// Jinja2 makes this one lenient even where names that do not exist are faults.
+		return &undefined{hint: "the inline if-expression on line " + repr(value.Int(x.line)) +
 			" evaluated to false and no else section was defined."}
 	case *binaryExpr:
 		return r.binary(s, x)

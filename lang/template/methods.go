@@ -660,15 +660,48 @@ func (r *renderer) dictMethod(d any, name string) (any, bool) {
 	return nil, false
 }
 
-// pairs gives the entries of a dictionary as tuples.
+// pairs gives the entries of a dictionary as tuples. In those of a dictionary of the model the values are plain ones, not views:
+// tuples are none of the model's own values, and nobody looks into them.
 func pairs(d any) []any {
 	keys, vals, _ := entries(d)
+	_, model := d.(*value.Dict)
 	out := make([]any, len(keys))
 	for i, k := range keys {
-		out[i] = &tuple{[]any{k, vals[i]}}
+		v := vals[i]
+		if inner, ok := v.(value.Value); ok && model {
+			v = bare(inner)
+		}
+		out[i] = &tuple{[]any{k, v}}
 	}
 	return out
 }
+
+// bare is a value of the model as an object of the template's own.
+func bare(v value.Value) any {
+	switch x := v.(type) {
+	case value.Null:
+		return bareNull{}
+	case *value.List:
+		l := &list{items: make([]any, len(x.Items))}
+		for i, item := range x.Items {
+			l.items[i] = bare(item)
+		}
+		return l
+	case *value.Dict:
+		d := newDict()
+		for i := range x.Len() {
+			k, item := x.At(i)
+			d.set(value.String(k), bare(item))
+		}
+		return d
+	}
+	return v
+}
+
+// bareNull is null where it is not a view: it is neither none nor false.
+type bareNull struct{}
+
+func (bareNull) text() string { return "null" }
 
 // fill puts the arguments of dict(...) or update(...) into a dictionary.
 func fill(d *dict, args callArgs) {

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/intendant/intendant/lang/value"
@@ -10,6 +11,8 @@ import (
 type renderer struct {
 	// load finds and reads a template; err is nil and t too when there is none.
 	load func(name string) (t *parsed, err error)
+	// missing says why there is none, when load knows.
+	missing string
 	// plugin finds a plugin by its qualified name; nil when there are none.
 	plugin func(name string) (*function, bool)
 	// random gives bytes for the filter random.
@@ -273,7 +276,7 @@ func (r *renderer) find(v any) *parsed {
 	if len(names) > 1 {
 		fail("TemplatesNotFound", "none of the templates given were found: %s", strings.Join(names, ", "))
 	}
-	fail("TemplateNotFound", "%s", names[0])
+	fail("TemplateNotFound", "%s", cmp.Or(r.missing, names[0]))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package template
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -106,7 +107,8 @@ func (e *Engine) Render(c value.Context, path string, variables *value.Dict) (st
 	r.strict = true
 	r.load = func(name string) (*parsed, error) {
 		source, err := c.ReadFile("templates", name)
-		if _, ok := errors.AsType[*value.PluginError](err); ok {
+		if errors.Is(err, fs.ErrNotExist) {
+			r.missing = err.Error()
 			return nil, nil
 		}
 		if err != nil {

@@ -2,7 +2,9 @@ package template
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -26,7 +28,7 @@ func (h *host) ReadFile(dir, path string) ([]byte, error) {
 	}
 	s, ok := h.templates[strings.Replace(path, "./", "web/", 1)]
 	if !ok || dir != "templates" {
-		return nil, &value.PluginError{Message: path + " does not exist"}
+		return nil, fmt.Errorf("%s does not exist: %w", path, fs.ErrNotExist)
 	}
 	return []byte(s), nil
 }
@@ -147,7 +149,7 @@ func TestModelValues(t *testing.T) {
 		{"{{ '%s %s'|format(s.name, s.list) }} {{ '{} {}'.format(s.name, conf) }}", "s1 @[3, 1, null] s1 @{'k': 1, 'items': 'x'}"},
 		{"{{ s.list + [1] }}", "[3, 1, None, 1]"},
 		{"{{ [9, 8, 7]|random }}{{ lipsum(1, false, 3, 4)|wordcount > 2 }}", "8True"},
-		{"{{ conf is mapping }}{{ s.list is sequence }}{{ s.list is iterable }}{{ s is mapping }}{{ s is string }}", "TrueTrueTrueFalseFalse"},
+		{"{{ conf is mapping }}{{ s.list is sequence }}{{ s.list is iterable }}{{ s is mapping }}{{ s is string }}", "FalseTrueTrueFalseFalse"},
 		{"{{ mixed|length }}{{ mixed[0] }}", "21"},
 		{"{% if false %}{{ late }}{{ u }}{% endif %}ok", "ok"},
 	}

@@ -58,7 +58,7 @@ func builtinTests() map[string]testFunc {
 		"string":  plain(func(v any) bool { _, ok := asString(v); return ok }),
 		"lower":   plain(func(v any) bool { return isCased(text(v), unicode.IsLower) }),
 		"upper":   plain(func(v any) bool { return isCased(text(v), unicode.IsUpper) }),
-		"mapping": plain(isDict),
+		"mapping": plain(func(v any) bool { _, own := v.(*dict); return own }), // views of the model's dictionaries are none
 		"sequence": plain(func(v any) bool {
 			switch x := v.(type) {
 			case *view, *iterator, *loop:

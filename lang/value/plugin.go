@@ -81,7 +81,7 @@ type Context interface {
 	// Location is the place of the call as file:line.
 	Location() string
 	// ReadFile reads a file of a module. dir is "templates" or "files"; path is module/relative, or ./relative for the
-	// calling module. It fails with *PluginError when the path leaves the module or does not exist.
+	// calling module. It fails when the path leaves the module, and with an fs.ErrNotExist when there is no such file or module.
 	ReadFile(dir, path string) ([]byte, error)
 	// ListFiles lists the names of the files directly in a module's directory, sorted.
 	ListFiles(dir, path string) ([]string, error)

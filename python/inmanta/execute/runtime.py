@@ -83,7 +83,7 @@ class Instance:
             if name not in self.type.all_names:
                 if name == "self":
                     return self
-                raise NotFoundException(None, name, f"could not find attribute with name: {name} in type {self.type.get_full_name()}") from None
+                raise self._missing(name) from None
             value = need_bridge().read(self, name)
         if marked and isinstance(value, str):
             return marked.get(value, value)
@@ -91,10 +91,13 @@ class Instance:
             raise OptionalValueException(self, f"{self.type.get_full_name()}.{name}")
         return value
 
+    def _missing(self, name: str) -> NotFoundException:
+        return NotFoundException(None, name, f"could not find attribute with name: {name} in type {self.type.get_full_name()}")
+
     def get_attribute(self, name: str) -> Variable:
         """The variable of an attribute."""
         if name not in self.type.all_names and name != "self":
-            raise NotFoundException(None, name, f"could not find attribute with name: {name} in type {self.type.get_full_name()}")
+            raise self._missing(name)
         return Variable(self, name)
 
     def get(self, name: str) -> Variable:
