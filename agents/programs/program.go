@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/sdk"
 	"github.com/intendant/intendant/sdk/pipe"
@@ -211,13 +213,33 @@ func (x *handlerProgram) tend(p *process, in, out, output *os.File) {
 	close(p.done)
 }
 
-// relay hands what the program writes to the log, line by line.
+// A program may write so many lines at once, and after that so many per second, to the agent's log. What is beyond is counted.
+const (
+	outputBurst = 1000
+	outputRate  = 50
+)
+
+// relay hands what the program writes to the log, line by line. All of it is read, so that the program does not wait.
 func (x *handlerProgram) relay(r io.Reader) {
 	in := bufio.NewReaderSize(r, 16<<10)
+	limit := rate.NewLimiter(outputRate, outputBurst)
+	left := 0
+	tell := func() {
+		if left > 0 {
+			x.log.Warn("handler program writes too much; lines are left out", "lines", left)
+			left = 0
+		}
+	}
+	defer tell()
 	for {
 		line, _, err := in.ReadLine()
 		if len(line) > 0 {
-			x.log.Info("handler program output", "line", strings.ToValidUTF8(string(line), "\uFFFD"))
+			if limit.Allow() {
+				tell()
+				x.log.Info("handler program output", "line", strings.ToValidUTF8(string(line), "\uFFFD"))
+			} else {
+				left++
+			}
 		}
 		if err != nil {
 			return

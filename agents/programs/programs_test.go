@@ -1,14 +1,17 @@
 package programs_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +19,7 @@ import (
 	"github.com/intendant/intendant/agents/programs"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/sdk"
+	"github.com/intendant/intendant/sdk/pipe"
 	"github.com/intendant/intendant/sdk/program"
 	"github.com/intendant/intendant/sdk/sdktest"
 )
@@ -38,6 +42,21 @@ func serve(mode string) {
 	switch mode {
 	case "mute":
 		_, _ = io.Copy(io.Discard, os.NewFile(program.FromAgent, "in"))
+		return
+	case "old", "changed":
+		// One that was built with another version of the sdk, and one that handles something else at its second start.
+		hello := program.Hello{Protocol: program.Protocol, Name: "notes", Types: []string{"test::Note"}}
+		if mode == "old" {
+			hello.Protocol = 99
+		} else if f, err := os.OpenFile(filepath.Join(os.Getenv(dirVariable), "started"), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			_ = f.Close()
+			hello.Types = []string{"test::Note", "test::Letter"}
+		}
+		c := pipe.New(os.NewFile(program.FromAgent, "in"), os.NewFile(program.ToAgent, "out"), pipe.Config{Handlers: map[string]pipe.Handler{
+			program.CallExecute: func(context.Context, json.RawMessage) (any, error) { os.Exit(5); return nil, nil },
+		}})
+		_ = c.Emit(program.EventHello, hello)
+		_ = c.Run(context.Background())
 		return
 	case "noise":
 		fmt.Fprint(os.NewFile(program.ToAgent, "out"), "this is no frame")
@@ -98,6 +117,11 @@ func (h *noteHandler) trouble(c *sdk.Context, what string) error {
 	case "stuck":
 		c.Infof("stuck")
 		select {}
+	case "flood":
+		line := strings.Repeat("ink ", 50)
+		for range 100_000 {
+			fmt.Fprintln(os.Stderr, line)
+		}
 	case "log":
 		c.Log(model.LevelWarning, "the paper is %(colour)s", map[string]any{"colour": "grey"})
 		fmt.Println("to standard output")
@@ -273,6 +297,64 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
+// A program that was replaced by one for other types is not used until the agent is started again.
+func TestProgramThatHandlesSomethingElseNow(t *testing.T) {
+	t.Parallel()
+	b, err := newBench(t, "changed", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sdktest.NewServer(t)
+	s.StartAgent(t, b.registry, []model.AgentName{"desk"})
+	s.AwaitUp(t, "desk", 1)
+	if r := run(t, s, map[string]any{"name": "a", "text": "x"}, nil); r.Outcome != model.OutcomeFailed || !strings.Contains(text(r), "exit status 5") {
+		t.Fatalf("outcome is %s, want failed; log\n%s", r.Outcome, text(r))
+	}
+	r := run(t, s, map[string]any{"name": "a", "text": "x"}, nil)
+	if r.Outcome != model.OutcomeUnavailable || r.Retry != model.RetryLater || !strings.Contains(text(r), "handled test::Note, test::Letter when the agent started: restart the agent") {
+		t.Errorf("outcome is %s, want unavailable; log\n%s", r.Outcome, text(r))
+	}
+}
+
+// counting is a log that counts its lines.
+type counting struct {
+	mu    sync.Mutex
+	lines int
+	last  string
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines++
+	if strings.Contains(string(p), "left out") {
+		c.last = string(p)
+	}
+	return len(p), nil
+}
+
+// A program that floods its standard error neither waits nor fills the agent's log.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	log := &counting{}
+	b, err := newBench(t, "", func(c *programs.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sdktest.NewServer(t)
+	s.StartAgent(t, b.registry, []model.AgentName{"desk"})
+	s.AwaitUp(t, "desk", 1)
+	if r := run(t, s, map[string]any{"name": "a", "text": "x", "trouble": "flood"}, nil); r.Outcome != model.OutcomeDeployed {
+		t.Errorf("outcome is %s, want deployed; log\n%s", r.Outcome, text(r))
+	}
+	b.programs.Close() // all that it wrote is read then
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if log.lines < 1000 || log.lines > 10_000 || !strings.Contains(log.last, "lines=") {
+		t.Errorf("the log has %d lines and says %q; want some thousand at most, and how many are left out", log.lines, log.last)
+	}
+}
+
 // A program that dies takes down what it works on, and serves what comes after.
 func TestProgramIsStartedAgain(t *testing.T) {
 	t.Parallel()
@@ -344,6 +426,7 @@ func TestRegisterRefuses(t *testing.T) {
 		{"noise", "noise", nil, "before it said what it handles"},
 		{"quit", "quit", nil, "it ended (exit status 4) before it said what it handles"},
 		{"no types", "none", nil, "it handles no types"},
+		{"another version", "old", nil, fmt.Sprintf("it speaks protocol 99 and this agent speaks %d: build it with the same version of the sdk", program.Protocol)},
 		{"missing", "", func(_ *testing.T, c *programs.Config) { c.Paths = []string{"/nonexistent/program"} }, "no such file"},
 		{"no directory of its own", "", func(_ *testing.T, c *programs.Config) { c.Dir = "" }, "Dir is not set"},
 		{"not executable", "", func(t *testing.T, c *programs.Config) {

@@ -277,12 +277,15 @@ func (w *worker) call(ctx context.Context, p *python.Process, method string, tas
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		err = w.interrupt(inner, p, task, ended)
-		w.discard() // where the interrupt hit is not known: the process is not used again
-		if err == nil {
-			err = errors.New("the handler ended when it was interrupted")
+		how := "the handler was interrupted"
+		if !w.interrupt(inner, p, task, ended) {
+			how += fmt.Sprintf(" and did not end within %s; its process was killed", w.m.cfg.Grace)
 		}
-		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		w.discard() // where the interrupt hit is not known: the process is not used again
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return errors.New(how + ". If it needs more time, raise task-timeout in the section [agent] of the configuration")
+		}
+		return fmt.Errorf("%w: %s", context.Cause(ctx), how)
 	}
 	if exit, ok := errors.AsType[*python.ExitError](err); ok {
 		w.discard()
@@ -301,22 +304,20 @@ func (w *worker) call(ctx context.Context, p *python.Process, method string, tas
 	return err
 }
 
-// interrupt asks a handler to end, and kills its process when it does not within the grace. It returns how the call ended.
-func (w *worker) interrupt(ctx context.Context, p *python.Process, task model.Task, ended <-chan error) error {
+// interrupt asks a handler to end, and kills its process when it does not within the grace. It returns when the call has ended, with
+// whether that was not needed.
+func (w *worker) interrupt(ctx context.Context, p *python.Process, task model.Task, ended <-chan error) bool {
 	bounded, cancel := context.WithTimeout(ctx, w.m.cfg.Grace)
 	defer cancel()
 	go func() { _ = p.Call(bounded, "interrupt", map[string]any{"task": task.ID}, nil) }() // a process that hangs does not answer
 	select {
-	case err := <-ended:
-		return err
+	case <-ended:
+		return true
 	case <-bounded.Done():
 	}
 	w.log.Warn("a handler does not end at its deadline; its process is killed", "task", task.ID, "resource", task.Intent.Resource)
 	w.discard()
-	if err := <-ended; err != nil {
-		return fmt.Errorf("the handler did not end when it was interrupted; its process was killed: %w", err)
-	}
-	return nil // it has ended just now
+	return <-ended == nil // it may have ended just now
 }
 
 // resolve finds the value of a reference in an attribute of a resource that a handler of the agent's own handles.

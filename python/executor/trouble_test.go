@@ -115,7 +115,7 @@ func TestTroubleHurtsItsResourceAlone(t *testing.T) {
 		{"fork", model.OutcomeDeployed, "", nil, 0},
 		{"surrogate", model.OutcomeDeployed, "", []string{"half a character"}, 0},
 		{"thread", model.OutcomeDeployed, "", nil, 0},
-		{"hang", model.OutcomeFailed, sdk.CodeDeadline, []string{"deadline"}, 2 * time.Second},
+		{"hang", model.OutcomeFailed, sdk.CodeDeadline, []string{"at its deadline: the handler was interrupted. If it needs more time, raise task-timeout"}, 2 * time.Second},
 		{"hang for ever", model.OutcomeFailed, sdk.CodeDeadline, []string{"its process was killed"}, 2 * time.Second},
 		{"close", model.OutcomeFailed, executor.CodeDied, []string{"ended while it ran"}, 0},
 	} {
@@ -188,11 +188,11 @@ func TestCodeThatCanNotBeImported(t *testing.T) {
 		text  string
 		texts []string
 	}{
-		"a syntax error":                {"\ndef broken(:\n", []string{"SyntaxError", "line "}},
-		"an import that is not there":   {"\nimport there_is_no_such_module\n", []string{"there_is_no_such_module"}},
+		"a syntax error":                {"\ndef broken(:\n", []string{"SyntaxError", "(inmanta_plugins/m/__init__.py, line ", "it was read by Python 3."}},
+		"an import that is not there":   {"\nimport there_is_no_such_module\n", []string{"there_is_no_such_module", "(inmanta_plugins/m/__init__.py, line ", "must be among the module's requirements"}},
 		"an import that fails here":     {"\nif 'intendant_host.executor' in sys.modules:\n    raise OSError('only at the agent')\n", []string{"only at the agent"}},
 		"an end of the process":         {"\nraise SystemExit(1)\n", []string{"SystemExit"}},
-		"a module that does not import": {"\nfrom inmanta_plugins.other import nothing\n", []string{"inmanta_plugins.other"}},
+		"a module that does not import": {"\nfrom inmanta_plugins.other import nothing\n", []string{"inmanta_plugins.other", "the model has to import the module other"}},
 		"a failure after the handler":   {handlerOf("m", "    pass") + "\nimport there_is_no_such_module\n", []string{"is not complete", "there_is_no_such_module"}},
 		"no handler":                    {"", []string{"No resource handler registered"}},
 	} {

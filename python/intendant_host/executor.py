@@ -476,12 +476,26 @@ def _failure(e: BaseException) -> str:
     where = ""
     for frame in traceback.extract_tb(e.__traceback__):
         if "importlib" not in frame.filename and "intendant_host" not in frame.filename:
-            where = f" ({frame.filename}, line {frame.lineno})"
+            where = f" ({_shipped(frame.filename)}, line {frame.lineno})"
     if isinstance(e, SyntaxError):
-        where = f" ({e.filename}, line {e.lineno})"
-        return f"{type(e).__name__}: {e.msg}{where}"
-    text: str = _cut(f"{_short(e)}{where}")
+        where = f" ({_shipped(e.filename or '')}, line {e.lineno})"
+        version = "{}.{}.{}".format(*sys.version_info[:3])
+        return f"{type(e).__name__}: {e.msg}{where}; it was read by Python {version}, which the setting python in [agent] chooses"
+    hint = ""
+    if isinstance(e, ModuleNotFoundError) and e.name:
+        root, _, rest = e.name.partition(".")
+        if root == "inmanta_plugins" and rest:
+            hint = f"; the model has to import the module {rest.partition('.')[0]}, for its code to be shipped"
+        elif root not in ("inmanta", "intendant_host"):
+            hint = f"; a package that has {root} must be among the module's requirements (requirements.txt, or install_requires in setup.cfg)"
+    text: str = _cut(f"{_short(e)}{where}{hint}")
     return text
+
+
+def _shipped(file: str) -> str:
+    """Return the part of a path that its author knows."""
+    root, found, rest = file.rpartition("/inmanta_plugins/")
+    return found[1:] + rest if found else file
 
 
 def _cut(value: Any) -> Any:
