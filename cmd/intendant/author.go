@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -285,18 +286,31 @@ func (f *testFlags) environment(ctx context.Context, c *config.Config, cache str
 		r, err := module.ParseRequirement(text)
 		return err == nil && provided[r.Name] != ""
 	})
-	// What pip says is of interest only when it fails.
-	var said bytes.Buffer
-	_, _ = fmt.Fprintln(stderr, "Preparing the environment of the tests; it is kept for the next time.")
+	// What pip says is of interest only when it fails; that it is at work, from its first word on.
+	said := &announced{to: stderr, text: "Preparing the environment of the tests; it is kept for the next time.\n"}
 	envs := &venv.Cache{Dir: filepath.Join(cache, "environments"), Environ: os.Environ()}
 	env, err := envs.Ensure(ctx, venv.Spec{
 		Python: c.String("compiler", "python"), Requirements: wanted, Index: index, Provided: provided,
-	}, &said)
+	}, said)
 	if err != nil {
-		_, _ = said.WriteTo(stderr)
+		_, _ = said.kept.WriteTo(stderr)
 		return "", fmt.Errorf("making the environment for the tests: %w", err)
 	}
 	return env.Python, nil
+}
+
+// announced keeps what is written to it, and says before the first of it that there will be some.
+type announced struct {
+	to   io.Writer
+	text string
+	once sync.Once
+	kept bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (a *announced) Write(p []byte) (int, error) {
+	a.once.Do(func() { _, _ = io.WriteString(a.to, a.text) }) // a message that can not be shown stops nothing
+	return a.kept.Write(p)
 }
 
 // developmentRequirements reads requirements.dev.txt, without the options of pip and without what tests get anyway.

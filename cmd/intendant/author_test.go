@@ -64,8 +64,8 @@ func TestNewModule(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "tests", "test_broken.py"), []byte(broken), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			out, status = tested(t, dir, "-k", "broken")
-			if status != 1 || !strings.Contains(out, "1 failed") || !strings.Contains(out, "directory") {
+			out, status = tested(t, dir, "-k", "broken", "--venv", "x", "--use-module-in-place", "--no_load_plugins", "--no_load-plugins")
+			if status != 1 || !strings.Contains(out, "1 failed") || !strings.Contains(out, "directory") || strings.Contains(out, "pytest_inmanta/plugin.py") {
 				t.Errorf("module test of a broken test exits with %d and says\n%s", status, out)
 			}
 		})

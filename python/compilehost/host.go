@@ -98,6 +98,9 @@ func (h *Host) Load(ctx context.Context, p *module.Program) (lang.Extension, dia
 	}
 	if err := h.start(ctx); err != nil {
 		var ds diag.List
+		if len(mods) == 0 {
+			return lang.Extension{}, nil, fmt.Errorf("speaking with the process that asked for the compile: %w", err)
+		}
 		d := diag.Errorf("PluginModuleLoadException", diag.Range{File: mods[0].display(mods[0].files[0])},
 			"Module %s has Python code, which can not be run: %s", mods[0].m.Name, err)
 		ds.Add(d.WithHint("install Python 3.9 or later, or set compiler.python (--python) to the path of an interpreter"))
@@ -109,7 +112,11 @@ func (h *Host) Load(ctx context.Context, p *module.Program) (lang.Extension, dia
 			return lang.Extension{}, nil, fmt.Errorf("loading Python code: %w", ctx.Err())
 		}
 		var ds diag.List
-		ds.Errorf("PluginModuleLoadException", diag.Range{File: mods[0].display(mods[0].files[0])}, "The Python code of the modules can not be loaded: %s", err)
+		at := diag.Range{}
+		if len(mods) > 0 { // tests have Python code without a module that has some
+			at.File = mods[0].display(mods[0].files[0])
+		}
+		ds.Errorf("PluginModuleLoadException", at, "The Python code of the modules can not be loaded: %s", err)
 		return lang.Extension{}, ds, nil
 	}
 	h.flush()
@@ -287,6 +294,7 @@ func (h *Host) request(p *module.Program, mods []*code) (*loadRequest, error) {
 	}
 	req := &loadRequest{
 		Project: project, Environment: h.cfg.Environment, Settings: h.cfg.Settings, Sites: slices.Clone(h.cfg.Sites), Std: true,
+		Modules: []loadModule{},
 	}
 	if p.Manifest != nil {
 		req.Name = p.Manifest.Name

@@ -65,6 +65,8 @@ _IGNORED = (
     ("--no-pip-pre", False),
     ("--use-module-in-place", False),
     ("--no-load-plugins", False),
+    ("--no_load-plugins", False),
+    ("--no_load_plugins", False),
     ("--no-strict-deps-check", False),
 )
 
@@ -338,9 +340,11 @@ class Project:
 
         :param no_dedent: False takes away the indentation that all lines of the model share.
         """
+        __tracebackhide__ = True  # a fault of the model is no fault of the fixture
         self._compile(main if no_dedent else textwrap.dedent(main.strip("\n")))
 
     def _compile(self, model: str) -> None:
+        __tracebackhide__ = True
         self._close()
         for function in _functions("inmanta_reset_state"):
             function()

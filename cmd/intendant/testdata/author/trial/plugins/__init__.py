@@ -1,6 +1,7 @@
 """Things that live in memory."""
 
 import os
+from typing import Union
 
 from inmanta.agent.handler import CRUDHandler, DiscoveryHandler, ResourcePurged, SkipResource, provider
 from inmanta.plugins import Context, PluginException, plugin
@@ -43,7 +44,7 @@ class Variable(Reference[str]):
 
 
 @plugin
-def variable(name: str) -> "string | Reference[string]":
+def variable(name: str) -> Union[str, Reference[str]]:
     return Variable(name)
 
 
@@ -96,12 +97,12 @@ class FinderHandler(DiscoveryHandler):
 
 
 @plugin
-def same(text: "string | Reference[string]") -> "string | Reference[string]":
+def same(text: Union[str, Reference[str]]) -> Union[str, Reference[str]]:
     return text
 
 
 @plugin
-def kind(number: "int | Reference[int]") -> "string":
+def kind(number: Union[int, Reference[int]]) -> "string":
     return number.type
 
 

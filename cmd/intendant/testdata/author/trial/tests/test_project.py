@@ -188,3 +188,19 @@ def test_no_plugins(project_no_plugins):
         project_no_plugins.get_plugins()
     project_no_plugins.compile("import trial\nstd::print(trial::twice(1))")
     assert project_no_plugins.get_stdout() == "2\n"
+
+
+def test_without_the_module(project):
+    """A model that imports no module with Python code, and changes that are compared with plain dicts."""
+    project.compile("""
+host = std::Host(name="server", os=std::linux)
+file = std::ConfigFile(host=host, path="/tmp/test", content="1234")
+        """)
+    assert [h.name for h in project.get_instances("std::Host")] == ["server"]
+    assert project.get_resource("std::File").path == "/tmp/test"
+
+    project.compile("import unittest\nunittest::Resource(name='x', desired_value='y')")
+    project.deploy_resource("unittest::Resource")
+    project.unittest_resource_set("x", desired_value="z")
+    assert project.dryrun_resource("unittest::Resource") == {"desired_value": {"current": "z", "desired": "y"}}
+    assert project.dryrun_resource("unittest::Resource") != {"desired_value": {"current": "y", "desired": "y"}}
