@@ -29,7 +29,7 @@ import (
 //	Rest map[string]json.RawMessage `arg:"*"`         takes all others
 type argument struct {
 	name     string
-	index    int
+	index    []int // of the field, through embedded ones
 	typ      reflect.Type
 	inPath   bool
 	optional bool
@@ -50,18 +50,14 @@ type argValue struct {
 func argumentsOf(t reflect.Type, path string) []argument {
 	inPath := variables(path)
 	var out []argument
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
 		tag, ok := f.Tag.Lookup("arg")
 		if !ok {
-			if f.Anonymous {
-				panic("server: arguments are not embedded: " + t.String())
-			}
 			continue
 		}
 		name, flags, _ := strings.Cut(tag, ",")
 		a := argument{
-			name: name, index: i, typ: f.Type, doc: f.Tag.Get("doc"), preset: f.Tag.Get("default"),
+			name: name, index: f.Index, typ: f.Type, doc: f.Tag.Get("doc"), preset: f.Tag.Get("default"),
 			inPath: slices.Contains(inPath, name), rest: name == "*",
 		}
 		if e := f.Tag.Get("enum"); e != "" {
@@ -218,7 +214,7 @@ func bind(into reflect.Value, arguments []argument, values map[string]argValue) 
 			fault(a.name, "missing", "Field '"+a.name+"' is required.")
 			continue
 		}
-		if err := v.assign(into.Field(a.index), a); err != nil {
+		if err := v.assign(into.FieldByIndex(a.index), a); err != nil {
 			fault(a.name, "type_error", fmt.Sprintf("Field '%s' has an incorrect value: %v", a.name, err))
 		}
 	}
@@ -235,7 +231,7 @@ func bind(into reflect.Value, arguments []argument, values map[string]argValue) 
 		for _, name := range unknown {
 			extra[name] = values[name].json()
 		}
-		into.Field(rest.index).Set(reflect.ValueOf(extra))
+		into.FieldByIndex(rest.index).Set(reflect.ValueOf(extra))
 	case len(unknown) > 0:
 		text := "request contains fields {'" + strings.Join(unknown, "', '") + "'} that are not declared in method and no kwargs argument is provided."
 		message = text

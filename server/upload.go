@@ -10,16 +10,21 @@ import (
 	"github.com/intendant/intendant/model"
 )
 
-type uploadArgs struct {
-	Version           int                          `arg:"version" doc:"A number that was reserved before."`
+// stateArgs are what a whole and a partial desired state have in common.
+type stateArgs struct {
 	Resources         []map[string]json.RawMessage `arg:"resources"`
 	ModuleVersionInfo map[string]json.RawMessage   `arg:"module_version_info,optional"`
 	ResourceState     map[string]string            `arg:"resource_state,optional" doc:"available or undefined, by resource id."`
 	Unknowns          []map[string]json.RawMessage `arg:"unknowns,optional"`
 	VersionInfo       map[string]json.RawMessage   `arg:"version_info,optional"`
 	ResourceSets      map[string]*string           `arg:"resource_sets,optional" doc:"The name of the set of each resource that is in one."`
-	PipConfig         json.RawMessage              `arg:"pip_config,optional"`
-	Constraints       *string                      `arg:"project_constraints"`
+}
+
+type uploadArgs struct {
+	Version int `arg:"version" doc:"A number that was reserved before."`
+	stateArgs
+	PipConfig   json.RawMessage `arg:"pip_config,optional"`
+	Constraints *string         `arg:"project_constraints"`
 }
 
 // upload stores a desired state that a client has compiled.
@@ -36,23 +41,15 @@ func (s *Server) upload(ctx context.Context, c *call, a uploadArgs) (none, error
 }
 
 type partialArgs struct {
-	Resources         []map[string]json.RawMessage `arg:"resources"`
-	ModuleVersionInfo map[string]json.RawMessage   `arg:"module_version_info,optional"`
-	ResourceState     map[string]string            `arg:"resource_state,optional" doc:"available or undefined, by resource id."`
-	Unknowns          []map[string]json.RawMessage `arg:"unknowns,optional"`
-	VersionInfo       map[string]json.RawMessage   `arg:"version_info,optional"`
-	ResourceSets      map[string]*string           `arg:"resource_sets,optional" doc:"The name of the set of each resource that is in one."`
-	RemovedSets       []string                     `arg:"removed_resource_sets,optional" doc:"Sets that the result has no more."`
-	PipConfig         json.RawMessage              `arg:"pip_config,optional" doc:"Taken and not used: that of the base stands."`
-	AllowCodeUpdate   bool                         `arg:"allow_handler_code_update,optional" doc:"Let the code of modules differ from that of the base."`
+	stateArgs
+	RemovedSets     []string        `arg:"removed_resource_sets,optional" doc:"Sets that the result has no more."`
+	PipConfig       json.RawMessage `arg:"pip_config,optional" doc:"Taken and not used: that of the base stands."`
+	AllowCodeUpdate bool            `arg:"allow_handler_code_update,optional" doc:"Let the code of modules differ from that of the base."`
 }
 
 // uploadPartial merges a partial desired state that a client has compiled into the newest version, and returns the new version.
 func (s *Server) uploadPartial(ctx context.Context, c *call, a partialArgs) (int, error) {
-	state, _, err := readState(uploadArgs{
-		Resources: a.Resources, ModuleVersionInfo: a.ModuleVersionInfo, ResourceState: a.ResourceState, Unknowns: a.Unknowns,
-		VersionInfo: a.VersionInfo, ResourceSets: a.ResourceSets,
-	})
+	state, _, err := readState(uploadArgs{stateArgs: a.stateArgs})
 	if err != nil {
 		return 0, err
 	}

@@ -88,7 +88,8 @@ func (c *commands) run(ctx context.Context, cmd command) (output, error) {
 	}
 	slices.Sort(x.Env)
 	x.Stdout, x.Stderr = &stdout, &stderr
-	x.SysProcAttr = commandAttributes()
+	// A group of its own, so that it can be ended with all it started; the kernel ends it when the agent dies.
+	x.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	x.WaitDelay = waitDelay
 	x.Cancel = func() error { return syscall.Kill(-x.Process.Pid, syscall.SIGKILL) }
 

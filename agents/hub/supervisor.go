@@ -364,7 +364,8 @@ func (c *child) runProcess(dir string, secrets Credentials) error {
 	cmd := exec.Command(c.cfg.Executable, args...) //nolint:noctx // our own program, stopped by signals
 	cmd.Env = c.cfg.Env
 	cmd.Dir = dir
-	cmd.SysProcAttr = childAttributes()
+	// A group of its own: an interrupt at the terminal is for the server, which stops it. The kernel does when the server dies.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	credentials, give, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("making a pipe for the agent's credentials: %w", err)

@@ -137,7 +137,8 @@ func (x *handlerProgram) start(ctx context.Context) (*process, error) {
 	p.cmd.Env = append(slices.Clone(x.config.Env), program.Variable+"=1")
 	p.cmd.Stdout, p.cmd.Stderr = theirs, theirs
 	p.cmd.ExtraFiles = []*os.File{fromAgent, toAgent}
-	p.cmd.SysProcAttr = processAttributes()
+	// A group of its own, and the kernel ends it when the agent dies.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	err = p.cmd.Start()
 	err = errors.Join(err, fromAgent.Close(), toAgent.Close(), theirs.Close())
 	if err != nil {

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package programs
-
-import "syscall"
-
-// processAttributes puts a program in a group of its own.
-func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
