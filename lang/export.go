@@ -56,9 +56,6 @@ const Undefined = "<<undefined>>"
 // errUnknownID says that a resource's id depends on an unknown value: it is left out of the version.
 var errUnknownID = errors.New("the id of the resource is not known yet")
 
-// errIgnored says that a resource type makes no resource of an instance.
-var errIgnored = errors.New("no resource is made of this instance")
-
 // Resource gives the id of the resource that the exporter makes of an instance.
 func (h *host) Resource(i value.Instance) (string, bool, error) {
 	for _, r := range h.order {
@@ -70,7 +67,7 @@ func (h *host) Resource(i value.Instance) (string, bool, error) {
 		}
 		id, err := h.resourceID(r, i)
 		switch {
-		case errors.Is(err, errUnknownID), errors.Is(err, errIgnored):
+		case errors.Is(err, errUnknownID):
 			return "", false, nil
 		case err != nil:
 			return "", false, err
@@ -132,19 +129,26 @@ func (h *host) field(r *ResourceType, i value.Instance, name string) (value.Valu
 		}
 		return nil, err
 	}
+	if _, unknown := v.(*value.Unknown); unknown {
+		if known, ok := whenUnknown[name]; ok {
+			return known, nil
+		}
+	}
 	return v, nil
 }
 
-func (h *host) resourceID(r *ResourceType, i value.Instance) (model.ResourceID, error) {
-	if r.Ignore != nil {
-		ignore, err := r.Ignore(i)
-		switch {
-		case err != nil:
-			return "", err
-		case ignore:
-			return "", errIgnored
-		}
+// whenUnknown are the values of the fields that every resource has and whose unknown values do not make it undefined.
+var whenUnknown = map[string]value.Value{"send_event": value.Bool(false), "receive_events": value.Bool(true), "report_only": value.Bool(false)}
+
+// ignores reports whether a resource type makes no resource of an instance that is one otherwise.
+func ignores(r *ResourceType, i value.Instance) (bool, error) {
+	if r.Ignore == nil {
+		return false, nil
 	}
+	return r.Ignore(i)
+}
+
+func (h *host) resourceID(r *ResourceType, i value.Instance) (model.ResourceID, error) {
 	agent, err := follow(i, r.Agent)
 	if err != nil {
 		return "", err
@@ -267,8 +271,12 @@ func (x *exporter) fail(code string, i *eval.Instance, format string, args ...an
 func (x *exporter) resource(r *ResourceType, i *eval.Instance) {
 	h := x.c.host
 	id, err := h.resourceID(r, i)
+	ignored := false
+	if err == nil {
+		ignored, err = ignores(r, i)
+	}
 	switch {
-	case errors.Is(err, errUnknownID), errors.Is(err, errIgnored):
+	case ignored, errors.Is(err, errUnknownID):
 		x.ignored[i] = true
 		return
 	case err != nil:

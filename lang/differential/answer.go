@@ -58,8 +58,10 @@ type node struct {
 type (
 	ref     string // an instance
 	unknown struct{}
-	pairs   map[string]any
-	number  string
+	// deferred is a reference of the language, to a value that is known at deployment. The two write its kind in their own ways.
+	deferred struct{}
+	pairs    map[string]any
+	number   string
 )
 
 // ours compiles a project with the compiler under test. A panic is an outcome, since finding one is what this is for.
@@ -135,6 +137,9 @@ func ourValue(v any) any {
 		}
 		if u, ok := x["unknown"].(bool); ok && u && len(x) == 1 {
 			return unknown{}
+		}
+		if _, ok := x["reference"].(string); ok && len(x) == 1 {
+			return deferred{}
 		}
 		out := pairs{}
 		for k, e := range x {

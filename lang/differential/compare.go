@@ -209,6 +209,8 @@ func appendCanonical(b []byte, v any, col map[string]string) []byte {
 		return append(append(b, '@'), col[string(x)]...)
 	case unknown:
 		return append(b, "<unknown>"...)
+	case deferred:
+		return append(b, "<reference>"...)
 	case number:
 		return append(b, plainNumber(string(x))...)
 	case string:

@@ -212,6 +212,9 @@ func theirValue(v any) any {
 		if _, ok := x["$unknown"]; ok {
 			return unknown{}
 		}
+		if _, ok := x["$reference"]; ok {
+			return deferred{}
+		}
 		if list, ok := x["$dict"].([]any); ok {
 			out := pairs{}
 			for _, e := range list {

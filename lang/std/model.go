@@ -37,26 +37,33 @@ func modelPlugins() []*value.Plugin {
 		deprecated(plugin("equals", "any", equals, arg("arg1", "any"), arg("arg2", "any"), opt("desc", "string", value.Null{})), "the `==` binary operator"),
 		plugin("assert", "any", assert, arg("expression", "bool"), opt("message", "string", value.String(""))),
 		plugin("familyof", "bool", familyOf, arg("member", "std::OS"), arg("family", "string")),
-		plugin("validate_type", "bool", validateType, arg("fq_type_name", "string"), arg("value", "any"), opt("validation_parameters", "dict?", value.Null{})),
+		plugin("validate_type", "bool", validateType, arg("fq_type_name", "string"), arg("value", "any"), opt("validation_parameters", "dict", value.Null{})),
 	}
 }
 
 func getAttribute(_ value.Context, a []value.Value) (value.Value, error) {
+	name, ok := a[1].(value.String)
+	if !ok {
+		return nil, errors.New("attribute name must be string, not 'Unknown'")
+	}
 	i, ok := a[0].(value.Instance)
 	if !ok {
 		return a[2], nil
 	}
-	v, ok, err := i.Attribute(text(a[1]))
+	v, ok, err := i.Attribute(string(name))
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return a[2], nil
 	}
-	if _, unknown := v.(*value.Unknown); unknown && value.Truth(a[3]) {
-		return a[2], nil
+	if _, unknown := v.(*value.Unknown); !unknown {
+		return v, nil
 	}
-	return v, nil
+	if _, undecided := a[3].(*value.Unknown); undecided || !value.Truth(a[3]) {
+		return v, nil
+	}
+	return a[2], nil
 }
 
 // typeNames are the names of the types of the language that values other than instances have.

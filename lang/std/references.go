@@ -46,7 +46,7 @@ func factReference(c value.Context, a []value.Value) (value.Value, error) {
 	}
 	env, ok := c.Input(value.InputSetting, "environment-id")
 	if !ok {
-		return nil, errors.New("The environment of this model should be configured in config>environment")
+		env = "None" // as the public module has it; nothing can be deployed from there
 	}
 	return reference("std::FactReference", "string", "environment", value.String(env), "resource_id", value.String(id), "fact_name", a[1],
 		"mocked_facts", value.Null{}), nil

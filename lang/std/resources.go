@@ -38,7 +38,8 @@ func Resources() []Resource {
 	all := []Resource{
 		{
 			Entity: "std::testing::NullResource", IDAttribute: "name", AgentPath: "agentname",
-			Fields: slices.Concat(resourceFields, managedFields, purgeableFields, []string{"name", "agentname", "fail", "value", "int_value"}),
+			Fields:  slices.Concat(resourceFields, managedFields, purgeableFields, []string{"name", "agentname", "fail", "value", "int_value"}),
+			Ignored: notManaged,
 		},
 		{
 			Entity: "std::AgentConfig", IDAttribute: "agentname", AgentPath: "agent",
@@ -82,10 +83,26 @@ func Resources() []Resource {
 }
 
 // notAutostarted holds for the configuration of an agent that the server does not start.
+// notManaged says that a managed resource is none of ours.
+func notManaged(i value.Instance) (bool, error) {
+	v, err := attribute(i, "managed")
+	if err != nil {
+		return false, err
+	}
+	if _, unknown := v.(*value.Unknown); unknown {
+		return false, nil
+	}
+	return !value.Truth(v), nil
+}
+
+// notAutostarted says that an agent is not started by the server.
 func notAutostarted(i value.Instance) (bool, error) {
 	v, err := attribute(i, "autostart")
 	if err != nil {
 		return true, nil //nolint:nilerr // an agent without the setting is not started either
+	}
+	if _, unknown := v.(*value.Unknown); unknown {
+		return true, nil
 	}
 	return !value.Truth(v), nil
 }

@@ -540,11 +540,21 @@ func TestResources(t *testing.T) {
 	if v, err := byName["std::File"].Computed["permissions"](h, cases[0].file); v != value.Int(644) || err != nil {
 		t.Errorf("permissions = %v, %v", v, err)
 	}
-	ignored := byName["std::AgentConfig"].Ignored
-	for started, want := range map[bool]bool{true: false, false: true} {
-		got, err := ignored(&thing{name: "std::AgentConfig", attrs: map[string]value.Value{"autostart": value.Bool(started)}})
-		if got != want || err != nil {
-			t.Errorf("ignored with autostart %v = %v, %v", started, got, err)
+	for _, c := range []struct {
+		entity, attribute string
+		given             value.Value
+		want              bool
+	}{
+		{"std::AgentConfig", "autostart", value.Bool(true), false},
+		{"std::AgentConfig", "autostart", value.Bool(false), true},
+		{"std::AgentConfig", "autostart", u, true},
+		{"std::testing::NullResource", "managed", value.Bool(true), false},
+		{"std::testing::NullResource", "managed", value.Bool(false), true},
+		{"std::testing::NullResource", "managed", u, false},
+	} {
+		got, err := byName[c.entity].Ignored(&thing{name: c.entity, attrs: map[string]value.Value{c.attribute: c.given}})
+		if got != c.want || err != nil {
+			t.Errorf("%s with %s=%v: ignored = %v, %v; want %v", c.entity, c.attribute, value.Str(c.given), got, err, c.want)
 		}
 	}
 }

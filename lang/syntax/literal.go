@@ -205,14 +205,21 @@ func (p *parser) refOf(path string, at int, t token) Ref {
 		}
 		return Pos(at + i + 1)
 	}
-	name, rest, more := strings.Cut(path, ".")
-	var ref Ref = p.varRef(QName{Base: name, Text: name, Pos: place(0), BasePos: place(0)})
-	for off := len(name); more; {
+	// White space around a part, which only f-strings can have, means nothing.
+	trim := func(part string) (name string, skipped int) {
+		name = strings.TrimFunc(part, value.IsSpace)
+		return name, strings.Index(part, name)
+	}
+	part, rest, more := strings.Cut(path, ".")
+	name, skipped := trim(part)
+	var ref Ref = p.varRef(QName{Base: name, Text: name, Pos: place(skipped), BasePos: place(skipped)})
+	for off := len(part); more; {
 		dot := place(off)
-		name, rest, more = strings.Cut(rest, ".")
+		part, rest, more = strings.Cut(rest, ".")
+		name, skipped = trim(part)
 		p.link()
-		ref = p.attrRef(ref, dot, Name{Text: name, Pos: place(off + 1)})
-		off += 1 + len(name)
+		ref = p.attrRef(ref, dot, Name{Text: name, Pos: place(off + 1 + skipped)})
+		off += 1 + len(part)
 	}
 	return ref
 }
