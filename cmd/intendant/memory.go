@@ -10,8 +10,11 @@ import (
 )
 
 // Nearly all that a compile allocates stays until it is over, so that collecting garbage gains little: it is not done before the
-// process has grown to this many bytes, or to a quarter of the machine's memory, or to half of a limit on the process's.
+// heap has grown to this many bytes, or to a quarter of the machine's memory, or to half of a limit on the process's.
 const collectFrom = 1 << 30
+
+// leastHeap is the size in bytes at which the runtime collects first when its percentage is 100 (runtime.GOGC).
+const leastHeap = 4 << 20
 
 // collectLate puts off the collection of garbage, for commands that compile once and end. From the first collection on garbage is
 // collected as usual. Where the environment says how garbage is to be collected (GOGC), that holds instead.
@@ -19,21 +22,19 @@ func collectLate() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	limit := debug.SetMemoryLimit(-1) // that of GOMEMLIMIT
-	percent := debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(firstCollection(limit, machineMemory()))
+	limit := int64(math.MaxInt64)
+	if os.Getenv("GOMEMLIMIT") != "" {
+		limit = debug.SetMemoryLimit(-1)
+	}
+	percent := debug.SetGCPercent(int(firstCollection(limit, machineMemory()) / (leastHeap / 100)))
 	// The first collection finds the mark unreachable.
-	mark := new([16]byte)
-	runtime.SetFinalizer(mark, func(*[16]byte) {
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
-	})
+	runtime.SetFinalizer(new([16]byte), func(*[16]byte) { debug.SetGCPercent(percent) })
 }
 
-// firstCollection is the size of the process, in bytes, at which garbage is collected first, given the limit on its memory and the
-// memory of the machine, each [math.MaxInt64] when it is not known.
+// firstCollection is the size of the heap, in bytes, at which garbage is collected first, given the limit on the memory of the process
+// and the memory of the machine, each [math.MaxInt64] when it is not known.
 func firstCollection(limit, machine int64) int64 {
-	return min(collectFrom, limit/2, machine/4)
+	return max(min(collectFrom, limit/2, machine/4), leastHeap)
 }
 
 // machineMemory is the memory of the machine in bytes.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"time"
 )
@@ -15,6 +16,7 @@ func TestFirstCollection(t *testing.T) {
 		{math.MaxInt64, 24 * giga, giga},
 		{math.MaxInt64, 2 * giga, giga / 2},
 		{giga, 24 * giga, giga / 2},
+		{1 << 10, 24 * giga, leastHeap},
 	} {
 		if got := firstCollection(c.limit, c.machine); got != c.want {
 			t.Errorf("with a limit of %d on a machine of %d: %d, not %d", c.limit, c.machine, got, c.want)
@@ -28,32 +30,35 @@ func TestFirstCollection(t *testing.T) {
 // TestCollectLate changes how this process collects garbage, and waits until the first collection has changed it back.
 func TestCollectLate(t *testing.T) {
 	t.Setenv("GOGC", "")
-	percent, limit := debug.SetGCPercent(123), debug.SetMemoryLimit(7<<40)
-	defer func() {
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
-	}()
+	before := debug.SetGCPercent(123)
+	defer debug.SetGCPercent(before)
 	collectLate()
-	if got := debug.SetGCPercent(-1); got != -1 {
-		t.Fatalf("garbage is collected when the heap has grown by %d percent, not late", got)
-	}
-	if got := debug.SetMemoryLimit(-1); got > collectFrom {
-		t.Fatalf("garbage is collected from %d bytes on, which is later than it should", got)
+	percent := func() int { return metric(t, "/gc/gogc:percent") }
+	if late := percent(); late < 1000 {
+		t.Fatalf("garbage is collected when the heap has grown by %d percent, not late", late)
 	}
 	runtime.GC()
 	deadline := time.NewTimer(time.Minute)
 	defer deadline.Stop()
-	for debug.SetMemoryLimit(-1) != 7<<40 {
+	for percent() != 123 {
 		select {
 		case <-deadline.C:
-			t.Fatal("the limit is not what it was after a collection")
+			t.Fatalf("the percentage is %d after a collection", percent())
 		default:
 			runtime.Gosched()
 		}
 	}
-	if got := debug.SetGCPercent(123); got != 123 {
-		t.Errorf("garbage is collected at %d percent after the first collection", got)
+}
+
+// metric reads a number of the runtime.
+func metric(t *testing.T, name string) int {
+	t.Helper()
+	sample := []metrics.Sample{{Name: name}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		t.Fatalf("the runtime has no number %s", name)
 	}
+	return int(sample[0].Value.Uint64())
 }
 
 func TestCollectAsTold(t *testing.T) {

@@ -236,6 +236,13 @@ func (l *loader) subHint(m *Module, namespace, file string) string {
 
 // parse parses units, several at a time.
 func (l *loader) parse(ctx context.Context, wave []*unit) error {
+	if len(wave) == 1 { // as in most small projects, which other threads would not make faster
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		l.parseOne(wave[0])
+		return nil
+	}
 	parallel := l.opts.Parallel
 	if parallel <= 0 {
 		parallel = runtime.GOMAXPROCS(0)
