@@ -311,7 +311,8 @@ func (w *worker) interrupt(ctx context.Context, p *python.Process, task model.Ta
 	defer cancel()
 	go func() { _ = p.Call(bounded, "interrupt", map[string]any{"task": task.ID}, nil) }() // a process that hangs does not answer
 	select {
-	case <-ended:
+	case err := <-ended:
+		w.log.Debug("a handler ended when it was interrupted", "error", err)
 		return true
 	case <-bounded.Done():
 	}

@@ -487,14 +487,14 @@ def _failure(e: BaseException) -> str:
         if root == "inmanta_plugins" and rest:
             hint = f"; the model has to import the module {rest.partition('.')[0]}, for its code to be shipped"
         elif root not in ("inmanta", "intendant_host"):
-            hint = f"; a package that has {root} must be among the module's requirements (requirements.txt, or install_requires in setup.cfg)"
+            hint = f"; a package that has {root} must be among the module's requirements: requirements.txt or install_requires in setup.cfg"
     text: str = _cut(f"{_short(e)}{where}{hint}")
     return text
 
 
 def _shipped(file: str) -> str:
     """Return the part of a path that its author knows."""
-    root, found, rest = file.rpartition("/inmanta_plugins/")
+    _, found, rest = file.rpartition("/inmanta_plugins/")
     return found[1:] + rest if found else file
 
 
