@@ -36,7 +36,7 @@ from inmanta.execute import proxy, runtime
 from inmanta.execute.util import NoneValue, Unknown
 from inmanta.protocol import endpoints
 from inmanta.protocol.common import Result
-from intendant_host import wire
+from intendant_host import environ, wire
 from intendant_host.pairing import dataclass_of_entity, hints_of, without_references
 
 PACKAGE = "inmanta_plugins"
@@ -363,6 +363,11 @@ class Host:
         """The id of the resource that the compiler itself makes of an instance."""
         found: Optional[str] = self.ask("resource", self.encode(instance)).get("v")
         return found
+
+    def tell_environment(self) -> None:
+        """Tells the compiler which environment variables were read: they are inputs of the compile."""
+        for name in environ.taken():
+            self.ask("input", ["env", name])
 
     def add_file(self, data: bytes) -> str:
         """Adds a content to the files of the version."""

@@ -113,6 +113,7 @@ def finalize(args: Any) -> Any:
         except BaseException as e:
             faults.append(describe(e))
     compiler.Finalizers.reset_finalizers()
+    host().tell_environment()
     return {"faults": faults, "unknowns": _unknown_parameters()}
 
 

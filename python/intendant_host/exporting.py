@@ -49,6 +49,7 @@ def export_resources(args: dict[str, Any]) -> Any:
     out = []
     for instance in args["i"]:
         out.append(_export(h, args["n"], instance))
+    h.tell_environment()
     return out
 
 
@@ -138,6 +139,7 @@ def run_managers(args: dict[str, Any]) -> Any:
             continue
         if after != before[str(ident)]:
             changed[ident.resource_str()] = sorted(after)
+    h.tell_environment()
     return {"changed": changed, "faults": faults}
 
 

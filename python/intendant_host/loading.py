@@ -17,7 +17,7 @@ from typing import Any, Optional
 
 from inmanta import ast, compiler, export, module, plugins, references, resources
 from inmanta.config import Config
-from intendant_host import standard
+from intendant_host import environ, standard
 from intendant_host.bridge import PACKAGE, Host, host
 from intendant_host.faults import describe
 from intendant_host.finder import STD
@@ -98,6 +98,7 @@ _KINDS = {
 def load(args: dict[str, Any]) -> dict[str, Any]:
     """Imports the code of all modules and tells what it registered."""
     h = host()
+    environ.watch()
     os.chdir(args["project"])
     for site in args["sites"]:
         if site not in sys.path:
