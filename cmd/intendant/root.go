@@ -75,6 +75,7 @@ func newRootCommand() *cobra.Command {
 	})
 	root.AddCommand(commands(g)...)
 	usageErrors(root)
+	completions(root)
 	return root
 }
 
