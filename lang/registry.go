@@ -87,8 +87,8 @@ func (c exportContext) AddFile(content []byte) string { return c.h.AddFile(conte
 func (c exportContext) Random(purpose string, n int) []byte { return c.h.Random(purpose, n) }
 
 func (c exportContext) Type(name string) (value.TypeInfo, bool) {
-	if c.h.c.res.Model == nil {
-		return value.TypeInfo{}, false
+	if c.h.c.res.Model == nil { // a plugin asks for the id of a resource while the model is being evaluated
+		return eval.TypeNamed(c.h.c.bound, name)
 	}
 	return c.h.c.res.Model.Type(name)
 }

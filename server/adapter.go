@@ -118,7 +118,7 @@ func (s *Server) attend(c *call, w http.ResponseWriter, r *http.Request, path ma
 		w.WriteHeader(c.status)
 		return nil
 	}
-	write(w, r, c.status, "application/json; charset=UTF-8", body)
+	write(w, r, c.status, jsonType, body)
 	return nil
 }
 

@@ -60,7 +60,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if err != nil { // a map of texts always encodes
 		body = nil
 	}
-	write(w, r, status, "application/json; charset=UTF-8", body)
+	write(w, r, status, jsonType, body)
 }
 
 // ready runs all checks at once and returns "ok" or the cause, by name.

@@ -147,6 +147,9 @@ func marshal(v any) ([]byte, error) {
 
 var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
+// jsonType is the Content-Type of JSON. It has no charset: the reference's clients decode nothing else, and JSON is UTF-8 anyway.
+const jsonType = "application/json"
+
 // write sends a body, compressed if the client takes that and it is worth it.
 func write(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
 	h := w.Header()
@@ -190,5 +193,5 @@ func writeError(w http.ResponseWriter, r *http.Request, e *api.Error) {
 	if e.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="intendant"`)
 	}
-	write(w, r, e.Status, "application/json; charset=UTF-8", body)
+	write(w, r, e.Status, jsonType, body)
 }

@@ -398,6 +398,9 @@ func TestSecurity(t *testing.T) {
 			t.Parallel()
 			w := do(t, s, c.method, c.target, "", c.headers...)
 			status(t, w, c.status)
+			if kind := w.Header().Get("Content-Type"); kind != "" && kind != "application/json" && kind != "text/plain; charset=utf-8" {
+				t.Errorf("Content-Type = %q, which existing clients do not take for JSON", kind)
+			}
 			for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "X-Frame-Options", "X-Trace-Id"} {
 				if w.Header().Get(name) == "" {
 					t.Errorf("the header %s is missing", name)

@@ -80,7 +80,7 @@ type docsArgs struct {
 // docsPage serves the OpenAPI document, or a page that lists the endpoints.
 func (s *Server) docsPage(w http.ResponseWriter, r *http.Request, _ *call, a docsArgs) error {
 	if a.Format == "openapi" {
-		write(w, r, http.StatusOK, "application/json; charset=UTF-8", append(append([]byte(`{"data":`), s.openapi...), '}'))
+		write(w, r, http.StatusOK, jsonType, append(append([]byte(`{"data":`), s.openapi...), '}'))
 		return nil
 	}
 	write(w, r, http.StatusOK, "text/html; charset=utf-8", s.docs)

@@ -235,12 +235,9 @@ func testsPath(root fs.FS) bool {
 
 // environment makes the environment that the tests run in, and returns its interpreter.
 func (f *testFlags) environment(ctx context.Context, c *config.Config, cache string, root fs.FS, about module.Description, more imported, stderr io.Writer) (string, error) {
-	index, err := packageIndex(c)
+	index, err := testIndex(c)
 	if err != nil {
 		return "", err
-	}
-	if index.URL == "" && !index.NoIndex && len(index.FindLinks) == 0 {
-		index.UseSystemConfig = true // who tests a module of their own has pip set up
 	}
 	wanted := append(slices.Clone(testPackages), python.Companions()...)
 	own := module.PackageOf(about.Name)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,9 @@ import (
 
 	"github.com/intendant/intendant/config"
 	"github.com/intendant/intendant/lang/module"
+	"github.com/intendant/intendant/lazyregexp"
 	"github.com/intendant/intendant/modules"
+	"github.com/intendant/intendant/python/venv"
 )
 
 // installModes say which versions of modules in repositories count.
@@ -43,7 +46,11 @@ func (f *testFlags) fetchImports(ctx context.Context, c *config.Config, root fs.
 		return out, fmt.Errorf("preparing the modules of the tests: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := f.testProject(dir, root, about); err != nil {
+	index, err := testIndex(c)
+	if err != nil {
+		return out, err
+	}
+	if err := f.testProject(dir, root, about, index.UseSystemConfig); err != nil {
 		return out, fmt.Errorf("preparing the modules of the tests: %w", err)
 	}
 	project, err := os.OpenRoot(dir)
@@ -63,7 +70,7 @@ func (f *testFlags) fetchImports(ctx context.Context, c *config.Config, root fs.
 		_, _ = said.WriteTo(stderr)
 		return out, moduleError(err)
 	}
-	// What is found nowhere may be what a test refuses; a compile says where it is missing.
+	// What is found nowhere may be a module that a test makes; a compile says where it is missing.
 	for _, lost := range res.Lost {
 		_, _ = fmt.Fprintln(stderr, "warning:", lost)
 	}
@@ -91,11 +98,28 @@ func (f *testFlags) fetchImports(ctx context.Context, c *config.Config, root fs.
 	return out, nil
 }
 
+// testIndex says where the packages of tests come from.
+func testIndex(c *config.Config) (venv.Index, error) {
+	index, err := packageIndex(c)
+	if err == nil && index.URL == "" && !index.NoIndex && len(index.FindLinks) == 0 {
+		index.UseSystemConfig = true // who tests a module of their own has pip set up
+	}
+	return index, err
+}
+
 // testProject makes a project in a directory that imports the module under test, and has of it what decides what is fetched.
-func (f *testFlags) testProject(dir string, root fs.FS, about module.Description) error {
+func (f *testFlags) testProject(dir string, root fs.FS, about module.Description, systemConfig bool) error {
+	mentioned, err := mentionedIn(root)
+	if err != nil {
+		return err
+	}
+	main := "import " + strings.Join(append([]string{about.Name}, mentioned...), "\nimport ") + "\n"
 	manifest := map[string]any{"name": "tests", "modulepath": "libs", "downloadpath": "libs", "install_mode": f.installMode}
 	if len(f.repos) > 0 {
 		manifest["repo"] = f.repos
+	}
+	if systemConfig {
+		manifest["pip"] = map[string]any{"use_system_config": true}
 	}
 	text, err := yaml.Marshal(manifest)
 	if err != nil {
@@ -104,7 +128,7 @@ func (f *testFlags) testProject(dir string, root fs.FS, about module.Description
 	at := filepath.Join(dir, "libs", about.Name)
 	err = errors.Join(
 		os.MkdirAll(at, 0o700), os.WriteFile(filepath.Join(dir, "project.yml"), text, 0o600),
-		os.WriteFile(filepath.Join(dir, "main.cf"), []byte("import "+about.Name+"\n"), 0o600),
+		os.WriteFile(filepath.Join(dir, "main.cf"), []byte(main), 0o600),
 	)
 	for _, name := range []string{"module.yml", "setup.cfg", "pyproject.toml", "requirements.txt"} {
 		text, readErr := fs.ReadFile(root, name)
@@ -129,6 +153,37 @@ func (f *testFlags) testProject(dir string, root fs.FS, about module.Description
 		}
 	}
 	return nil
+}
+
+// testTexts matches the long texts of Python sources, testImports the imports of models in them.
+var (
+	testTexts   = lazyregexp.New(`"""(?s:.*?)"""|'''(?s:.*?)'''`)
+	testImports = lazyregexp.New(`(?m)^(?:"""|''')?[ \t]*import[ \t]+([a-z_][a-z0-9_]*)(?:::[a-z0-9_:]+)?(?:[ \t]+as[ \t]+[a-z_][a-z0-9_]*)?[ \t]*$`)
+)
+
+// mentionedIn lists the modules that the models in a module's tests import, sorted, but for those that the tests have anyway.
+func mentionedIn(root fs.FS) ([]string, error) {
+	var out []string
+	err := fs.WalkDir(root, "tests", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil || !d.Type().IsRegular() || path.Ext(name) != ".py":
+			return err
+		}
+		text, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err //nolint:wrapcheck // it names the file
+		}
+		for _, model := range testTexts().FindAll(text, -1) {
+			for _, m := range testImports().FindAllSubmatch(model, -1) {
+				out = append(out, string(m[1]))
+			}
+		}
+		return nil
+	})
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(name string) bool { return name == module.Std || name == "unittest" }), err
 }
 
 // writeTrees writes where modules are to a file that the fixture project reads, and returns its path; none for none. It ends with

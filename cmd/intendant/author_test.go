@@ -96,6 +96,9 @@ func TestImportsOfTests(t *testing.T) {
 		"base/plugins/__init__.py":  "from inmanta.plugins import plugin\n@plugin\ndef origin() -> \"string\":\n    return \"fetched\"\n",
 		"dns/module.yml":            "name: dns\nversion: 1.0\nlicense: x\n",
 		"dns/model/_init.cf":        "import net\nimport base\n",
+		"extra/module.yml":          "name: extra\nversion: 1.0\nlicense: x\n",
+		"extra/model/_init.cf":      "",
+		"dns/tests/test_more.py":    "import os\ndef test_more(project):\n    project.compile(\"\"\"\n        import extra as e\n        import dns\n    \"\"\")\n",
 		"dns/tests/test_dns.py":     "def test_origin(project):\n    project.compile('import dns\\nimport base\\nstd::print(base::origin())')\n    assert project.get_stdout() == 'fetched\\n'\n",
 		"dns/docs/tests/test_no.py": "def test_example_that_is_none():\n    raise AssertionError\n",
 	} {
@@ -104,7 +107,7 @@ func TestImportsOfTests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"net", "base"} {
+	for _, name := range []string{"net", "base", "extra"} {
 		for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "-qm", "one"}} {
 			cmd := exec.CommandContext(t.Context(), "git", args...)
 			cmd.Dir = filepath.Join(dir, name)
@@ -122,13 +125,13 @@ func TestImportsOfTests(t *testing.T) {
 		return authored(t, under, append(args, "--", "-p", "no:cacheprovider", "-q")...)
 	}
 	repos := "--module-repo=" + dir + "/{}"
-	if out, status := run(repos, "--install-mode", "master"); status != 0 || !strings.Contains(out, "1 passed") {
+	if out, status := run(repos, "--install-mode", "master"); status != 0 || !strings.Contains(out, "2 passed") || strings.Contains(out, "module os") {
 		t.Errorf("module test exits with %d and says\n%s", status, out)
 	}
 	if out, status := run(); status == 0 || !strings.Contains(out, "Failed to load module") {
 		t.Errorf("without repositories module test exits with %d and says\n%s", status, out)
 	}
-	if out, status := run("--module-repo="+dir+"/nowhere/{}", "--install-mode", "master"); status == 0 || !strings.Contains(out, "module net was not found") {
+	if out, status := run("--module-repo="+dir+"/nowhere/{}", "--install-mode", "master"); status == 0 || !strings.Contains(out, "Failed to load module") {
 		t.Errorf("with repositories that lack it module test exits with %d and says\n%s", status, out)
 	}
 	if out, status := run(repos, "--install-mode", "newest"); status != 2 || !strings.Contains(out, "release, prerelease, master") {

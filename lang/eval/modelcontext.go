@@ -93,6 +93,9 @@ func (m *Model) Type(name string) (value.TypeInfo, bool) {
 // Declaration describes an entity or a typedef of a program that does not run yet: annotations have no values.
 func Declaration(p *check.Program, name string) (value.TypeInfo, bool) { return typeInfo(p, nil, name) }
 
+// TypeNamed describes an entity or a typedef of a program that is still being evaluated; the values of annotations are left out.
+func TypeNamed(p *check.Program, name string) (value.TypeInfo, bool) { return typeInfo(p, nil, name) }
+
 // typeInfo describes an entity or a typedef of a program.
 func typeInfo(p *check.Program, annotations []variable, name string) (value.TypeInfo, bool) {
 	switch s := p.Symbols[name].(type) {

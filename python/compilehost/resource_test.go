@@ -161,3 +161,35 @@ func TestResources(t *testing.T) {
 		t.Error("the source is not among the files")
 	}
 }
+
+// A fact of a resource may be asked for before any plugin has seen its entity, and before the attribute that names it has a value.
+func TestFactOfUnseenResource(t *testing.T) {
+	t.Parallel()
+	o := compile(t, `
+-- main.cf --
+import m
+a = m::Port(agent="h")
+std::print(std::is_unknown(a.address))
+-- libs/m/model/_init.cf --
+entity Port extends std::Resource:
+    string agent
+    string name
+    string address
+end
+implementation named for Port:
+    self.name = "port-{{agent}}"
+end
+implementation found for Port:
+    self.address = std::getfact(self, "address")
+end
+implement Port using found, named
+-- libs/m/plugins/__init__.py --
+from inmanta.resources import Resource, resource
+@resource("m::Port", agent="agent", id_attribute="name")
+class Port(Resource):
+    fields = ("name",)
+`, nil).succeed(t)
+	if !strings.EqualFold(o.stdout, "True\n") {
+		t.Errorf("the model prints %q, want that the address is unknown", o.stdout)
+	}
+}
