@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"sdk/program":             {"model", "sdk", "sdk/pipe"},
 	"api":                     {},
 	"confine":                 {},
-	"python":                  {"model", "sdk", "confine"},
+	"python":                  {"model", "sdk", "sdk/pipe", "confine"},
 	"python/executor":         {"model", "sdk", "python", "python/venv", "confine"},
 	"python/venv":             {"model"},
 	"python/compilehost":      {"diag", "model", "lang", "lang/value", "lang/module", "python"},

@@ -1,9 +1,7 @@
 package python
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"github.com/intendant/intendant/confine"
+	"github.com/intendant/intendant/sdk/pipe"
 )
 
 // protocolVersion is the version of the frames; both sides must have the same.
@@ -111,31 +110,20 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // ErrClosed says that a process was used after [Process.Close].
 var ErrClosed = errors.New("the Python process is closed")
 
-// frame is a message of either side.
-type frame struct {
-	ID     uint64          `json:"id,omitempty"`
-	Call   string          `json:"call,omitempty"`
-	In     uint64          `json:"in,omitempty"`
-	Event  string          `json:"event,omitempty"`
-	Args   json.RawMessage `json:"args,omitempty"`
-	Result json.RawMessage `json:"result,omitempty"`
-	Error  *Error          `json:"error,omitempty"`
-}
-
 // Process is a running Python process. Its methods may be called from several goroutines.
 type Process struct {
-	cfg   Config
-	cmd   *exec.Cmd
-	in    *os.File // to the process
-	out   *os.File // from the process
-	hello struct {
+	cfg Config
+	cmd *exec.Cmd
+	in  *os.File // to the process
+	out *os.File // from the process
+	// stream is frames over both.
+	stream *pipe.Stream
+	hello  struct {
 		Protocol int    `json:"protocol"`
 		Python   string `json:"python"`
 		Prefix   string `json:"prefix"`
 	}
 	tail tail
-
-	writing sync.Mutex // guards in
 
 	mu       sync.Mutex // guards the fields below
 	next     uint64
@@ -156,11 +144,11 @@ type Process struct {
 // call is a call that waits for its answer. Frames that belong to it queue up until its goroutine takes them.
 type call struct {
 	mu     sync.Mutex // guards queue
-	queue  []frame
+	queue  []pipe.Frame
 	signal chan struct{} // capacity 1: there is something in the queue
 }
 
-func (c *call) put(f frame) {
+func (c *call) put(f pipe.Frame) {
 	c.mu.Lock()
 	c.queue = append(c.queue, f)
 	c.mu.Unlock()
@@ -170,11 +158,11 @@ func (c *call) put(f frame) {
 	}
 }
 
-func (c *call) take() (frame, bool) {
+func (c *call) take() (pipe.Frame, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.queue) == 0 {
-		return frame{}, false
+		return pipe.Frame{}, false
 	}
 	f := c.queue[0]
 	c.queue = c.queue[1:]
@@ -329,10 +317,10 @@ func (p *Process) watch(ended <-chan struct{}) {
 // greet exchanges the first frames and starts reading.
 func (p *Process) greet() error {
 	_ = p.out.SetReadDeadline(time.Now().Add(p.cfg.StartTimeout))
-	r := bufio.NewReaderSize(p.out, 1<<16)
+	p.stream = pipe.NewStream(p.out, p.in, p.cfg.MaxFrame)
 	greeting, _ := json.Marshal(map[string]any{"protocol": protocolVersion, "max_frame": p.cfg.MaxFrame}) //nolint:errchkjson // two numbers
-	unheard := p.write(frame{Event: "hello", Args: greeting})
-	f, err := p.read(r) // who does not listen may have said something
+	unheard := p.stream.Write(pipe.Frame{Event: "hello", Args: greeting})
+	f, err := p.stream.Read() // who does not listen may have said something
 	if unheard != nil && errors.Is(err, io.EOF) {
 		err = unheard
 	}
@@ -349,7 +337,7 @@ func (p *Process) greet() error {
 		return fmt.Errorf("it speaks protocol %d instead of %d", p.hello.Protocol, protocolVersion)
 	}
 	_ = p.out.SetReadDeadline(time.Time{})
-	go p.readAll(r)
+	go p.readAll()
 	return nil
 }
 
@@ -426,7 +414,7 @@ func (p *Process) Call(ctx context.Context, method string, args, result any) err
 	p.calls[id] = c
 	p.mu.Unlock()
 	defer p.forget(id, c)
-	if err := p.write(frame{ID: id, Call: method, Args: text}); err != nil {
+	if err := p.stream.Write(pipe.Frame{ID: id, Call: method, Args: text}); err != nil {
 		return fmt.Errorf("calling %s: %w", method, p.ended(err))
 	}
 	for {
@@ -454,7 +442,11 @@ func (p *Process) Call(ctx context.Context, method string, args, result any) err
 		case f.Call != "":
 			p.serve(ctx, f)
 		case f.Error != nil:
-			return f.Error
+			e := &Error{}
+			if err := json.Unmarshal(f.Error, e); err != nil {
+				return fmt.Errorf("calling %s: the exception can not be read: %w", method, err)
+			}
+			return e
 		case result == nil:
 			return nil
 		default:
@@ -476,7 +468,7 @@ func (p *Process) Emit(event string, args any) error {
 	if err != nil {
 		return fmt.Errorf("telling %s: %w", event, err)
 	}
-	if err := p.write(frame{Event: event, Args: text}); err != nil {
+	if err := p.stream.Write(pipe.Frame{Event: event, Args: text}); err != nil {
 		return fmt.Errorf("telling %s: %w", event, p.ended(err))
 	}
 	return nil
@@ -497,7 +489,7 @@ func (p *Process) forget(id uint64, c *call) {
 }
 
 // refuse answers a call for which nobody waits any more.
-func (p *Process) refuse(f frame) {
+func (p *Process) refuse(f pipe.Frame) {
 	if f.Call != "" {
 		p.answer(f.ID, nil, &Error{Class: "ClosedError", Message: "nobody waits for this any more"})
 	}
@@ -510,11 +502,11 @@ func (p *Process) failure() error {
 }
 
 // readAll takes frames to those that wait for them until the connection is over.
-func (p *Process) readAll(r *bufio.Reader) {
+func (p *Process) readAll() {
 	var err error
 	for err == nil {
-		var f frame
-		if f, err = p.read(r); err == nil {
+		var f pipe.Frame
+		if f, err = p.stream.Read(); err == nil {
 			p.deliver(f)
 		}
 	}
@@ -529,7 +521,7 @@ func (p *Process) readAll(r *bufio.Reader) {
 	close(p.done)
 }
 
-func (p *Process) deliver(f frame) {
+func (p *Process) deliver(f pipe.Frame) {
 	switch {
 	case f.Event != "":
 		if p.cfg.Event != nil {
@@ -556,7 +548,7 @@ func (p *Process) deliver(f frame) {
 }
 
 // serve answers a call.
-func (p *Process) serve(ctx context.Context, f frame) {
+func (p *Process) serve(ctx context.Context, f pipe.Frame) {
 	p.mu.Lock()
 	h := p.handlers[f.Call]
 	p.mu.Unlock()
@@ -589,42 +581,18 @@ func (p *Process) serve(ctx context.Context, f frame) {
 
 // answer writes the answer to a call. When that fails the connection is over, which whoever reads finds out.
 func (p *Process) answer(id uint64, result json.RawMessage, e *Error) {
-	if result == nil && e == nil {
-		result = json.RawMessage("null")
+	f := pipe.Frame{ID: id, Result: result}
+	switch {
+	case e != nil:
+		text, err := json.Marshal(e)
+		if err != nil { // its data is no JSON
+			text, _ = json.Marshal(&Error{Class: e.Class, Message: e.Message, Traceback: e.Traceback}) //nolint:errchkjson // strings
+		}
+		f.Result, f.Error = nil, text
+	case result == nil:
+		f.Result = json.RawMessage("null")
 	}
-	_ = p.write(frame{ID: id, Result: result, Error: e})
-}
-
-func (p *Process) write(f frame) error {
-	body, err := appendFrame(make([]byte, 4, 128+len(f.Args)+len(f.Result)), f)
-	if err != nil {
-		return err
-	}
-	binary.BigEndian.PutUint32(body, uint32(len(body)-4))
-	p.writing.Lock()
-	defer p.writing.Unlock()
-	_, err = p.in.Write(body)
-	return err
-}
-
-func (p *Process) read(r *bufio.Reader) (frame, error) {
-	var head [4]byte
-	var f frame
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return f, err
-	}
-	n := binary.BigEndian.Uint32(head[:])
-	if uint64(n) > uint64(p.cfg.MaxFrame) {
-		return f, fmt.Errorf("it sent a frame of %d bytes; the limit is %d", n, p.cfg.MaxFrame)
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return f, err
-	}
-	if err := parseFrame(body, &f); err != nil {
-		return f, fmt.Errorf("it sent a frame that can not be read: %w", err)
-	}
-	return f, nil
+	_ = p.stream.Write(f)
 }
 
 // kill ends the process, and its process group when it leads one.

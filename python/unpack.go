@@ -37,15 +37,7 @@ func sources() (map[string][]byte, error) {
 	return files, nil
 }
 
-// Digest names the content of the embedded packages: 16 hexadecimal digits.
-func Digest() (string, error) {
-	files, err := sources()
-	if err != nil {
-		return "", err
-	}
-	return digest(files), nil
-}
-
+// digest names the content of the embedded packages: 16 hexadecimal digits.
 func digest(files map[string][]byte) string {
 	h := sha256.New()
 	for _, name := range sortedNames(files) {

@@ -190,7 +190,7 @@ func TestBodiesThatNeverComeEndTheRequest(t *testing.T) {
 
 func TestConnectionsOutliveDeadlines(t *testing.T) {
 	t.Parallel()
-	address, stop := run(t, server.Config{Store: storetest.New(t), RequestTimeout: 50 * time.Millisecond, Heartbeat: 20 * time.Millisecond})
+	address, stop := run(t, server.Config{Store: storetest.New(t), RequestTimeout: time.Second, Heartbeat: 60 * time.Millisecond})
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	read := func(path string) *http.Response {
 		t.Helper()
@@ -206,6 +206,9 @@ func TestConnectionsOutliveDeadlines(t *testing.T) {
 	// The stream is on the same connection and lives longer than the deadline that the request before has set.
 	resp = read("/api/v3/events")
 	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("the stream's status is %d", resp.StatusCode)
+	}
 	buffer, beats := make([]byte, 64), 0
 	for beats < 20 {
 		n, err := resp.Body.Read(buffer)

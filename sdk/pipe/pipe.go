@@ -11,9 +11,7 @@
 package pipe
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,27 +46,14 @@ type Config struct {
 	Event func(name string, args json.RawMessage)
 }
 
-// frame is a message of either side.
-type frame struct {
-	ID     uint64          `json:"id,omitempty"`
-	Call   string          `json:"call,omitempty"`
-	Event  string          `json:"event,omitempty"`
-	Args   json.RawMessage `json:"args,omitempty"`
-	Result json.RawMessage `json:"result,omitempty"`
-	Error  *Error          `json:"error,omitempty"`
-}
-
 // Conn is a connection. Its methods may be called from several goroutines.
 type Conn struct {
 	config Config
-	r      *bufio.Reader
-
-	writing sync.Mutex // guards w
-	w       io.Writer
+	stream *Stream
 
 	mu    sync.Mutex // guards the fields below
 	next  uint64
-	calls map[uint64]chan frame // capacity 1
+	calls map[uint64]chan Frame // capacity 1
 	err   error                 // why the connection is over; set before done is closed
 
 	done chan struct{} // closed when no more frames come
@@ -77,7 +62,7 @@ type Conn struct {
 // New makes a connection of two streams. Nothing is read before [Conn.Run].
 func New(r io.Reader, w io.Writer, c Config) *Conn {
 	c.Handlers = maps.Clone(c.Handlers)
-	return &Conn{config: c, r: bufio.NewReaderSize(r, 1<<16), w: w, calls: map[uint64]chan frame{}, done: make(chan struct{})}
+	return &Conn{config: c, stream: NewStream(r, w, MaxFrame), calls: map[uint64]chan Frame{}, done: make(chan struct{})}
 }
 
 // Run reads until the stream ends and then waits for the calls that are being served. It returns nil when the other side
@@ -87,8 +72,8 @@ func (c *Conn) Run(ctx context.Context) error {
 	var serves sync.WaitGroup
 	var err error
 	for {
-		var f frame
-		if f, err = c.read(); err != nil {
+		var f Frame
+		if f, err = c.stream.Read(); err != nil {
 			break
 		}
 		switch {
@@ -130,7 +115,7 @@ func (c *Conn) Call(ctx context.Context, method string, args, result any) error 
 	if err != nil {
 		return fmt.Errorf("calling %s: %w", method, err)
 	}
-	answer := make(chan frame, 1)
+	answer := make(chan Frame, 1)
 	c.mu.Lock()
 	c.next++
 	id := c.next
@@ -141,10 +126,10 @@ func (c *Conn) Call(ctx context.Context, method string, args, result any) error 
 		defer c.mu.Unlock()
 		delete(c.calls, id)
 	}()
-	if err := c.write(frame{ID: id, Call: method, Args: text}); err != nil {
+	if err := c.write(Frame{ID: id, Call: method, Args: text}); err != nil {
 		return fmt.Errorf("calling %s: %w", method, err)
 	}
-	var f frame
+	var f Frame
 	select {
 	case f = <-answer:
 	case <-ctx.Done():
@@ -159,7 +144,11 @@ func (c *Conn) Call(ctx context.Context, method string, args, result any) error 
 		}
 	}
 	if f.Error != nil {
-		return f.Error
+		var e Error
+		if err := json.Unmarshal(f.Error, &e); err != nil {
+			return fmt.Errorf("calling %s: the error can not be read: %w", method, err)
+		}
+		return &e
 	}
 	if result == nil {
 		return nil
@@ -176,15 +165,15 @@ func (c *Conn) Emit(event string, args any) error {
 	if err != nil {
 		return fmt.Errorf("telling %s: %w", event, err)
 	}
-	return c.write(frame{Event: event, Args: text})
+	return c.write(Frame{Event: event, Args: text})
 }
 
 // serve answers a call. When the answer can not be written the connection is over, which [Conn.Run] finds out.
-func (c *Conn) serve(ctx context.Context, f frame) {
-	answer := frame{ID: f.ID}
+func (c *Conn) serve(ctx context.Context, f Frame) {
+	answer := Frame{ID: f.ID}
 	h := c.config.Handlers[f.Call]
 	if h == nil {
-		answer.Error = &Error{Class: "unknown-method", Message: "there is no method " + f.Call}
+		answer.fail(&Error{Class: "unknown-method", Message: "there is no method " + f.Call})
 		_ = c.write(answer)
 		return
 	}
@@ -200,52 +189,21 @@ func (c *Conn) serve(ctx context.Context, f frame) {
 		if !ok {
 			e = &Error{Message: err.Error()}
 		}
-		answer.Result, answer.Error = nil, e
+		answer.fail(e)
 	}
 	_ = c.write(answer)
 }
 
-func (c *Conn) write(f frame) error {
-	body, err := json.Marshal(f)
-	if err != nil {
-		return fmt.Errorf("encoding a frame: %w", err)
-	}
-	if len(body) > MaxFrame {
-		return fmt.Errorf("a frame of %d bytes is larger than the limit of %d", len(body), MaxFrame)
-	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	head := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body)))
-	if _, err := c.w.Write(append(head, body...)); err != nil {
-		return fmt.Errorf("%w: %w", ErrClosed, err)
-	}
-	return nil
+// fail makes an answer that of a call that has failed.
+func (f *Frame) fail(e *Error) {
+	f.Result = nil
+	f.Error, _ = json.Marshal(e) //nolint:errchkjson // strings
 }
 
-func (c *Conn) read() (frame, error) {
-	var head [4]byte
-	var f frame
-	if _, err := io.ReadFull(c.r, head[:]); err != nil {
-		return f, err
+func (c *Conn) write(f Frame) error {
+	err := c.stream.Write(f)
+	if _, large := errors.AsType[*TooLargeError](err); err == nil || large {
+		return err
 	}
-	n := binary.BigEndian.Uint32(head[:])
-	if n > MaxFrame {
-		return f, fmt.Errorf("a frame of %d bytes is announced; the limit is %d", n, MaxFrame)
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(c.r, body); err != nil {
-		return f, fmt.Errorf("a frame is cut short: %w", noEOF(err))
-	}
-	if err := json.Unmarshal(body, &f); err != nil {
-		return f, fmt.Errorf("a frame can not be read: %w", err)
-	}
-	return f, nil
-}
-
-// noEOF keeps an end in the midst of a frame from counting as an end in order.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
+	return fmt.Errorf("%w: %w", ErrClosed, err)
 }

@@ -150,7 +150,7 @@ func TestRunRefuses(t *testing.T) {
 		"whole":       {frame(`{"event":"x"}`), ""},
 		"half a size": {[]byte{0, 0}, "unexpected EOF"},
 		"half a body": {frame(`{"event":"x"}`)[:8], "cut short"},
-		"too long":    {[]byte{0xff, 0xff, 0xff, 0xff}, "announced"},
+		"too long":    {[]byte{0xff, 0xff, 0xff, 0xff}, "larger than the limit"},
 		"no JSON":     {frame(`{`), "can not be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
