@@ -369,6 +369,10 @@ func TestUnpack(t *testing.T) {
 			t.Errorf("unpacked to %s and %s", dirs[0], d)
 		}
 	}
+	// The mark of a package with types is what type checkers of authors look for.
+	if _, err := os.Stat(filepath.Join(dirs[0], "inmanta", "py.typed")); err != nil {
+		t.Error(err)
+	}
 	// Damage is repaired: another content, a missing file, a file too many, a link.
 	file := filepath.Join(dirs[0], "intendant_host", "wire.py")
 	good, err := os.ReadFile(file)

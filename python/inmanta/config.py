@@ -210,7 +210,7 @@ class Option(Generic[T]):
         name: str,
         default: Any = None,
         documentation: str = "",
-        validator: Validator = is_str,
+        validator: Callable[[Any], T] = is_str,  # type: ignore[assignment]
         predecessor_option: Optional[Option[T]] = None,
     ) -> None:
         self.section = section

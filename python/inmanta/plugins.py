@@ -689,6 +689,14 @@ def plugin(
     return _register(function, None, opts)
 
 
+@typing.overload
+def deprecated(function: F, *, replaced_by: Optional[str] = None, **kwargs: Any) -> F: ...
+
+
+@typing.overload
+def deprecated(function: None = None, *, replaced_by: Optional[str] = None, **kwargs: Any) -> Callable[[F], F]: ...
+
+
 @stable_api
 def deprecated(function: Optional[Callable[..., Any]] = None, *, replaced_by: Optional[str] = None, **kwargs: Any) -> Any:
     """Marks a plugin as one that should not be used any more. It stands above ``@plugin``."""

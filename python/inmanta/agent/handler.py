@@ -57,6 +57,24 @@ class InvalidOperation(Exception):
     """Raised when a handler contradicts itself, such as by saying twice what it did."""
 
 
+@typing.overload
+def cache(func: T_FUNC) -> T_FUNC: ...
+
+
+@typing.overload
+def cache(
+    func: None = None,
+    ignore: List[str] = [],  # noqa: B006
+    timeout: Optional[int] = None,
+    for_version: Optional[bool] = None,
+    cache_none: bool = True,
+    cacheNone: Optional[bool] = None,  # noqa: N803
+    call_on_delete: Optional[Callable[[Any], None]] = None,
+    evict_after_creation: float = 0.0,
+    evict_after_last_access: float = 0.0,
+) -> Callable[[T_FUNC], T_FUNC]: ...
+
+
 def cache(
     func: Optional[T_FUNC] = None,
     ignore: List[str] = [],  # noqa: B006 - part of the interface, never changed
