@@ -240,7 +240,19 @@ func (f *Fault) Diagnostic() diag.Diagnostic {
 	if d.Range.IsZero() && len(d.Related) > 0 {
 		d.Range = d.Related[0].Range
 	}
+	d.Message = shorten(d.Message)
 	return d
+}
+
+// maxMessage bounds the text of a fault, in bytes: it may quote a value of any length.
+const maxMessage = 256 << 10
+
+// shorten takes the middle out of a text that is too long.
+func shorten(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage/2], "") + "\n[...]\n" + strings.ToValidUTF8(text[len(text)-maxMessage/2:], "")
 }
 
 // Spot is the tightest place that is known for the fault on the line that it is reported for. The expression at fault is given

@@ -273,10 +273,10 @@ func (m *machine) checkArg(p *check.Plugin, prm *check.Param, v value.Value) *ch
 	if f.Class == "UnexpectedReference" {
 		return check.Wrap("PluginTypeException", nil, f,
 			"Value %s for argument %s of plugin %s %s a reference. To allow references, use `| Reference[...]` in your type annotation.",
-			value.Repr(v), prm.Name, p.Name, holds(v))
+			brief(value.Repr(v)), prm.Name, p.Name, holds(v))
 	}
 	return check.Wrap("PluginTypeException", nil, f, "Value %s for argument %s of plugin %s has incompatible type. Expected type: %s",
-		value.Repr(v), prm.Name, p.Name, prm.Typ)
+		brief(value.Repr(v)), prm.Name, p.Name, prm.Typ)
 }
 
 // holds says how a value has to do with a reference: it is one, or contains one.
@@ -301,10 +301,10 @@ func (m *machine) invoke(e *check.Call, args []value.Value, sc *scope, how strin
 		if f.Class == "UnexpectedReference" {
 			return nil, check.Wrap("PluginTypeException", nil, f,
 				"Return value %s of plugin %s %s a reference. To allow references, use `| Reference[...]` in your type annotation.",
-				value.Repr(v), p.Name, holds(v))
+				brief(value.Repr(v)), p.Name, holds(v))
 		}
 		return nil, check.Wrap("PluginTypeException", nil, f, "Return value %s of plugin %s has incompatible type. Expected type: %s",
-			value.Str(v), p.Name, p.Returns)
+			brief(value.Str(v)), p.Name, p.Returns)
 	}
 	return v, nil
 }

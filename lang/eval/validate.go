@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/intendant/intendant/lang/check"
 	"github.com/intendant/intendant/lang/value"
@@ -102,7 +103,7 @@ func referenceFits(t check.Type, r *value.Reference) *check.Fault {
 }
 
 func expected(t check.Type, v value.Value) *check.Fault {
-	f := check.New("RuntimeException", nil, "Invalid value '%s', expected %s", value.Str(v), t)
+	f := check.New("RuntimeException", nil, "Invalid value '%s', expected %s", brief(value.Str(v)), t)
 	f.Hint = conversion(t, v)
 	return f
 }
@@ -144,7 +145,7 @@ func (m *machine) validate(t check.Type, v value.Value) *check.Fault {
 		if !ok {
 			f := expected(check.AnyList, v)
 			f.Class, f.Imp = "TypingException", 10
-			f.Msg = fmt.Sprintf("Invalid value '%s', expected %s", value.Str(v), t)
+			f.Msg = fmt.Sprintf("Invalid value '%s', expected %s", brief(value.Str(v)), t)
 			return f
 		}
 		for _, e := range l.Items {
@@ -171,7 +172,7 @@ func (m *machine) validate(t check.Type, v value.Value) *check.Fault {
 				return nil
 			}
 		}
-		return check.New("TypingException", nil, "Invalid value '%s', expected %s", value.Str(v), t)
+		return check.New("TypingException", nil, "Invalid value '%s', expected %s", brief(value.Str(v)), t)
 	case *check.OrReference:
 		if _, ok := v.(*value.Reference); ok {
 			return m.validate(x.Ref, v)
@@ -180,7 +181,7 @@ func (m *machine) validate(t check.Type, v value.Value) *check.Fault {
 	case *check.RefTo:
 		r, ok := v.(*value.Reference)
 		if !ok {
-			return check.New("TypingException", nil, "Invalid value: %s is not a subtype of %s", value.Str(v), t)
+			return check.New("TypingException", nil, "Invalid value: %s is not a subtype of %s", brief(value.Str(v)), t)
 		}
 		return referenceFits(x.Elem, r)
 	case *check.Typedef:
@@ -188,10 +189,10 @@ func (m *machine) validate(t check.Type, v value.Value) *check.Fault {
 	case *check.Entity:
 		i, ok := v.(*Instance)
 		if !ok {
-			return check.New("RuntimeException", nil, "Invalid type for value '%s', should be type %s", value.Str(v), x)
+			return check.New("RuntimeException", nil, "Invalid type for value '%s', should be type %s", brief(value.Str(v)), x)
 		}
 		if !i.typ.IsA(x) {
-			return check.New("RuntimeException", nil, "Invalid class type for %s, should be %s", value.Str(v), x)
+			return check.New("RuntimeException", nil, "Invalid class type for %s, should be %s", brief(value.Str(v)), x)
 		}
 		return nil
 	}
@@ -315,7 +316,7 @@ func (m *machine) checkTypedef(t *check.Typedef, v value.Value) *check.Fault {
 	if ok {
 		return nil
 	}
-	f = check.New("RuntimeException", &t.At, "Invalid value %s, does not match constraint `%s`", value.Repr(v), t.Pretty)
+	f = check.New("RuntimeException", &t.At, "Invalid value %s, does not match constraint `%s`", brief(value.Repr(v)), t.Pretty)
 	f.FromType = true
 	if text, ok := v.(value.String); ok {
 		f.Hint = check.DidYouMean("", string(text), alternatives(t.Constraint))
@@ -349,4 +350,15 @@ func alternatives(x check.Expr) []string {
 		return out
 	}
 	return nil
+}
+
+// maxBrief bounds how much of a value the text of a fault shows, in bytes.
+const maxBrief = 16 << 10
+
+// brief is the text of a value in that of a fault.
+func brief(text string) string {
+	if len(text) <= maxBrief {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxBrief], "") + "[...]"
 }

@@ -51,8 +51,10 @@ class R(Resource):
 	})
 	o.printed(t, "124")
 	want := []lang.InputUse{
-		{Kind: value.InputEnv, Name: "AT_IMPORT", Value: "1", Found: true}, {Kind: value.InputEnv, Name: "IN_PLUGIN", Value: "2", Found: true},
-		{Kind: value.InputEnv, Name: "IN_RESOURCE", Value: "3", Found: true}, {Kind: value.InputEnv, Name: "NOT_THERE"},
+		{Kind: value.InputEnv, Name: "AT_IMPORT", Value: "1", Found: true},
+		{Kind: value.InputEnv, Name: "IN_PLUGIN", Value: "2", Found: true},
+		{Kind: value.InputEnv, Name: "IN_RESOURCE", Value: "3", Found: true},
+		{Kind: value.InputEnv, Name: "NOT_THERE"},
 	}
 	if !slices.Equal(o.Inputs, want) {
 		t.Errorf("inputs %+v", o.Inputs)

@@ -30,7 +30,7 @@ def describe(exc: BaseException) -> dict[str, Any]:
             data["value"] = host().encode(exc.unknown)
     elif isinstance(exc, ast.PluginException):
         data = {"kind": "plugin"}
-        out["message"] = str(exc.message)
+        out["message"] = wire.shorten(str(exc.message))
     elif isinstance(exc, ast.OptionalValueException):
         data = {"kind": "optional"}
         out["message"] = exc.get_message()
@@ -40,7 +40,7 @@ def describe(exc: BaseException) -> dict[str, Any]:
     elif isinstance(exc, ast.CompilerException):
         data = {"kind": "type" if isinstance(exc, ast.PluginTypeException) else "compiler"}
         text = exc.format_trace()
-        out["message"] = text if len(text) < 1 << 16 else text[: 1 << 16]
+        out["message"] = wire.shorten(text)
         cause = exc.__cause__
         if isinstance(exc, ast.ExplicitPluginException) and isinstance(cause, ast.PluginException):
             out["message"] = f"{exc.msg}\n{cause.message}"
@@ -74,11 +74,14 @@ def _at(exc: BaseException) -> Optional[list[Any]]:
     """The innermost place in an author's file: [file, line]."""
     if isinstance(exc, SyntaxError) and exc.filename:
         return [exc.filename, exc.lineno or 1]
-    found = None
+    found, in_module = None, False
     tb = exc.__traceback__
     while tb is not None:
         file = tb.tb_frame.f_code.co_filename
         if not file.startswith(_OWN) and not file.startswith("<frozen"):
-            found = [file, tb.tb_lineno]
+            # The code of a module says more to its author than a library that it calls.
+            module_code = str(tb.tb_frame.f_globals.get("__name__", "")).startswith("inmanta_plugins")
+            if module_code or not in_module:
+                found, in_module = [file, tb.tb_lineno], in_module or module_code
         tb = tb.tb_next
     return found

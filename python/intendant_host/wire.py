@@ -55,9 +55,18 @@ def describe(exc: BaseException) -> dict[str, Any]:
         trace = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
     except Exception:
         trace = ""
-    if len(trace) > 1 << 16:  # endless recursion has long traces; both ends are of use
-        trace = trace[: 1 << 15] + "\n[...]\n" + trace[-(1 << 15) :]
-    return {"class": type(exc).__name__, "message": message, "traceback": trace}
+    return {"class": type(exc).__name__, "message": shorten(message), "traceback": shorten(trace)}
+
+
+_MAX_TEXT = 1 << 16
+"""How much of a text about an exception is passed on, in characters."""
+
+
+def shorten(text: str) -> str:
+    """A text for people without its middle if it is very long: endless recursion has long traces, and both ends are of use."""
+    if len(text) <= _MAX_TEXT:
+        return text
+    return text[: _MAX_TEXT // 2] + "\n[...]\n" + text[-_MAX_TEXT // 2 :]
 
 
 class _Waiter:
