@@ -181,7 +181,7 @@ func (ns *Namespace) typeHint(name string) string {
 		}
 		var elsewhere []string
 		for seen, v := range ns.visible {
-			if _, ok := v.ns.types[base]; ok {
+			if _, ok := v.ns.types[base]; ok || slices.Contains(v.ns.besides, base) {
 				elsewhere = append(elsewhere, seen+"::"+base)
 			}
 		}

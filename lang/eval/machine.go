@@ -83,6 +83,9 @@ func Run(ctx context.Context, p *check.Program, cfg Config) (*Model, []*check.Fa
 }
 
 type machine struct {
+	// clues are what is known of names that stand for nothing.
+	clues map[*check.Ref]clue
+
 	prog     *check.Program
 	host     Host
 	maxSteps int64

@@ -25,15 +25,13 @@ func (m *machine) lookup(r *check.Ref, sc *scope) (*variable, value.Value, *chec
 		if r.Index >= 0 {
 			return &m.files[r.NS.ID][r.Index], nil, nil
 		}
-		f := check.New("NotFoundException", nil, "variable %s not found", r.Name).On(&r.At)
-		if f.Hint = r.Scope.Hint(r.Name); f.Hint == "" {
+		f := m.unknown(r, "variable "+r.Name+" not found")
+		if f.Hint == "" {
 			f.Hint = i.typ.AttributeHint(r.Name)
 		}
 		return nil, nil, f
 	default: // check.MissingRef
-		f := check.New("NotFoundException", nil, "%s", r.Missing).On(&r.At)
-		f.Hint = r.Scope.Hint(r.Name)
-		return nil, nil, f
+		return nil, nil, m.unknown(r, r.Missing)
 	}
 }
 
