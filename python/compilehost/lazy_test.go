@@ -3,24 +3,35 @@ package compilehost_test
 import (
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/intendant/intendant/python"
 )
 
-// postponed returns what makes the annotations of a file be evaluated late: nothing from Python 3.14 on, where all are (PEP 649).
-func postponed(t *testing.T) string {
+// pythonAtLeast tells whether the interpreter of the tests is Python 3.minor or later.
+func pythonAtLeast(t *testing.T, minor int) bool {
 	t.Helper()
 	interpreter, err := python.Find(os.Getenv("INTENDANT_TEST_PYTHON"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), interpreter, "-c", "import sys; print(sys.version_info >= (3, 14))").Output()
+	out, err := exec.CommandContext(t.Context(), interpreter, "-c", "import sys; print(sys.version_info[1])").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.TrimSpace(string(out)) == "True" {
+	found, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found >= minor
+}
+
+// postponed returns what makes the annotations of a file be evaluated late: nothing from Python 3.14 on, where all are (PEP 649).
+func postponed(t *testing.T) string {
+	t.Helper()
+	if pythonAtLeast(t, 14) {
 		return ""
 	}
 	return "from __future__ import annotations\n"
