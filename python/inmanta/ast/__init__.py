@@ -59,8 +59,7 @@ class Range(Location):
 class Locatable:
     """Something with a place in a model."""
 
-    def __init__(self) -> None:
-        self._location: Optional[Location] = None
+    _location: Optional[Location] = None
 
     def get_location(self) -> Optional[Location]:
         """The place."""
@@ -112,7 +111,7 @@ class LocatableString:
         return len(self.value)
 
 
-class Namespace:
+class Namespace(Locatable):
     """A namespace by its full name."""
 
     def __init__(self, name: str, parent: Optional[Namespace] = None) -> None:

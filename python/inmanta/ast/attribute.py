@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
+from inmanta.ast import Locatable
 from inmanta.ast.type import Type
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class RelationAnnotation:
         return self._value
 
 
-class Attribute:
+class Attribute(Locatable):
     """An attribute of an entity."""
 
     def __init__(self, entity: Entity, type: Type, name: str, multi: bool = False, nullable: bool = False) -> None:

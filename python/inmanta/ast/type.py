@@ -6,11 +6,11 @@ from collections.abc import Sequence as _Sequence
 from typing import Any as _AnyValue
 from typing import Callable, Optional
 
-from inmanta.ast import Namespace, RuntimeException, TypeNotFoundException
+from inmanta.ast import Locatable, Namespace, RuntimeException, TypeNotFoundException
 from inmanta.execute.util import NoneValue, Unknown
 
 
-class Type:
+class Type(Locatable):
     """Base of all types."""
 
     def validate(self, value: Optional[object]) -> bool:
