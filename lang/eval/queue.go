@@ -65,6 +65,14 @@ func (q *fifo[T]) pop() *T {
 	return x
 }
 
+// ahead are the first entries, at most n, as far as they are next to each other.
+func (q *fifo[T]) ahead(n int) []T {
+	if q.count == 0 {
+		return nil
+	}
+	return q.first.items[q.head:min(q.head+min(n, q.count), blockSize)]
+}
+
 // waitQueue holds the relations that might be complete: first those that the precedence policy does not name, then those that
 // it names, in its order.
 type waitQueue struct {

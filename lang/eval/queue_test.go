@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -29,6 +30,10 @@ func TestFifo(t *testing.T) {
 			}
 			if q.len() != len(want) {
 				t.Fatalf("length %d, want %d", q.len(), len(want))
+			}
+			ahead := q.ahead(rapid.IntRange(1, 20).Draw(t, "ahead"))
+			if len(want) > 0 && len(ahead) == 0 || len(ahead) > 20 || !slices.Equal(ahead, want[:len(ahead)]) {
+				t.Fatalf("ahead are %d, of %d", ahead, want)
 			}
 		}
 	})
