@@ -246,10 +246,7 @@ func (s *State) finish(ti int32, res model.Result) {
 		res.Version, res.AttributeHash, res.Trace = t.version, t.hash, t.ask.trace
 	}
 	s.out.finished = append(s.out.finished, res)
-	s.ended(i)
-	if !r.managed {
-		s.gone = append(s.gone, i)
-		s.release(i)
+	if !s.ended(i) {
 		return
 	}
 	switch {
@@ -276,12 +273,17 @@ func (s *State) finish(ti int32, res model.Result) {
 	s.afterRun(i)
 }
 
-// ended takes a run's task from its resource.
-func (s *State) ended(i int32) {
+// ended takes a run's task from its resource. It tells whether the resource is still managed; else it is let go.
+func (s *State) ended(i int32) bool {
 	r := &s.res[i]
 	r.task = -1
 	r.state.Deploying = false
 	s.touch(i)
+	if !r.managed {
+		s.gone = append(s.gone, i)
+		s.release(i)
+	}
+	return r.managed
 }
 
 // afterRun lets a resource whose run has ended go idle, or into its next run.
@@ -441,10 +443,7 @@ func (s *State) lose(ti int32) {
 	}
 	i := t.res
 	r := &s.res[i]
-	s.ended(i)
-	if !r.managed {
-		s.gone = append(s.gone, i)
-		s.release(i)
+	if !s.ended(i) {
 		return
 	}
 	r.event = r.event || t.event
@@ -479,10 +478,7 @@ func (s *State) dispatchFailed(id model.TaskID) {
 	}
 	i := t.res
 	r := &s.res[i]
-	s.ended(i)
-	if !r.managed {
-		s.gone = append(s.gone, i)
-		s.release(i)
+	if !s.ended(i) {
 		return
 	}
 	r.event = r.event || t.event
