@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/intendant/intendant/api"
+	"github.com/intendant/intendant/store/storetest"
 )
 
 // binary builds the real program, once for the whole package.
@@ -57,7 +59,8 @@ type system struct {
 	api *api.Client
 }
 
-func newSystem(t testing.TB) *system {
+// newSystem starts a server with a repository. Variables are added to its environment, as NAME=value.
+func newSystem(t testing.TB, variables ...string) *system {
 	t.Helper()
 	bin, err := binary()
 	if err != nil {
@@ -76,7 +79,7 @@ func newSystem(t testing.TB) *system {
 	}
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	_ = l.Close()
-	s := &system{t: t, dir: dir, port: port, bin: bin}
+	s := &system{t: t, dir: dir, port: port, bin: bin, env: variables}
 	if s.api, err = api.NewClient(api.ClientConfig{BaseURL: "http://127.0.0.1:" + port}); err != nil {
 		t.Fatal(err)
 	}
@@ -355,6 +358,66 @@ func TestPushIsDeployed(t *testing.T) {
 }
 
 // slow is a model of commands that take a while, one after the other.
+// Two servers share a database. The one that does not have an environment sends its agents away, and takes it over when the other dies.
+func TestSecondServerTakesOver(t *testing.T) {
+	t.Parallel()
+	database := "INTENDANT_DATABASE_URL=" + storetest.URL(t)
+	one := newSystem(t, database)
+	one.intendant("project", "create", "-n", "shop")
+	one.intendant("environment", "create", "-n", "prod", "-p", "shop")
+	all, err := one.api.Environments(t.Context(), false)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("environments: %v, %v", all, err)
+	}
+	env := all[0].ID
+	deploy := func(s *system, greeting string) {
+		t.Helper()
+		work := filepath.Join(one.dir, "work")
+		for name, text := range map[string]string{"project.yml": "name: infra\n", "main.cf": one.files(greeting, "a")} {
+			if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.intendant("export", work, "-e", "prod", "-d")
+		s.api = s.api.In(env)
+		s.eventually("the file is there", func() (bool, error) {
+			text, err := os.ReadFile(one.target("a.txt"))
+			if errors.Is(err, fs.ErrNotExist) {
+				return false, nil
+			}
+			return strings.HasPrefix(string(text), greeting), err
+		})
+	}
+	deploy(one, "hello")
+	two := newSystem(t, database)
+	token, err := one.api.IssueAgentToken(t.Context(), "test", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := exec.CommandContext(t.Context(), two.bin, "agent", "--environment", env, "--server", "http://127.0.0.1:"+two.port, "--name", "elsewhere", "--state-dir", filepath.Join(two.dir, "agent"))
+	agent.Env = []string{"HOME=" + two.dir, "PATH=" + os.Getenv("PATH"), "INTENDANT_AGENT_REST_TRANSPORT_TOKEN=" + token.Token}
+	said, err := agent.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(said)
+	refused := false
+	for !refused && lines.Scan() {
+		// It may be let in before the server has looked who owns the environment.
+		refused = strings.Contains(lines.Text(), "another server owns the environment")
+	}
+	if !refused {
+		t.Errorf("the agent was not sent away: %v", lines.Err())
+	}
+	_ = agent.Process.Kill()
+	_ = agent.Wait()
+	one.stop(syscall.SIGKILL)
+	deploy(two, "goodbye")
+}
+
 // A dry run comes before the first release: nothing is scheduled for the environment yet, and its agents are not up.
 func TestDryRunBeforeTheFirstRelease(t *testing.T) {
 	t.Parallel()
