@@ -57,11 +57,15 @@ type encoder struct {
 	types []value.TypeInfo
 	// queue are the instances whose attributes go along.
 	queue []value.Instance
+	// ahead is how many may be in the queue.
+	ahead int
 	// noted says which instances are in the queue.
 	noted map[int]bool
 }
 
-func newEncoder(t *table, c value.ModelContext) *encoder { return &encoder{t: t, c: c} }
+func newEncoder(t *table, c value.ModelContext) *encoder {
+	return &encoder{t: t, c: c, ahead: maxAhead}
+}
 
 // value appends a value.
 func (e *encoder) value(b []byte, v value.Value) []byte {
@@ -141,7 +145,7 @@ func (e *encoder) instance(b []byte, i value.Instance) []byte {
 
 // note marks an instance for sending its attributes along.
 func (e *encoder) note(i value.Instance) {
-	if len(e.queue) >= maxAhead {
+	if len(e.queue) >= e.ahead {
 		return
 	}
 	serial := i.Serial()

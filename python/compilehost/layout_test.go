@@ -253,6 +253,61 @@ def printf(x: "any") -> "any":
 	compile(t, strings.Replace(std, "upper(\"x\")", "lower(\"X\")", 1), nil).fails(t, "TypeNotFoundException", "could not find type std::lower")
 }
 
+// BenchmarkCompile is 10,000 calls or resources of other kinds than [BenchmarkPluginCalls]: calls that take an instance with ten
+// attributes and return a dict, calls that run again since a value is not there yet, calls each of which depends on the one
+// before, resources with mapped fields.
+func BenchmarkCompile(b *testing.B) {
+	const ten = "a0, a1, a2, a3, a4, a5, a6, a7, a8, a9"
+	declare := "    string " + strings.ReplaceAll(ten, ", ", "\n    string ") + "\n"
+	set := strings.ReplaceAll(ten, ",", "=\"{{i}}\",") + "=\"{{i}}\""
+	const plugin = "from inmanta.plugins import plugin\nfrom inmanta.resources import Resource, resource\n@plugin\n"
+	for name, archive := range map[string]string{
+		"instances": project("for i in std::sequence(10000):\n    e = m::E("+set+")\n    x = m::f(e)\nend",
+			"entity E:\n"+declare+"end\nimplement E using std::none",
+			plugin+"def f(e: 'm::E') -> 'dict':\n    return {'n': e.a0 + e.a9, 'l': [e.a1, e.a2], 'd': {'x': e.a4}}\n"),
+		"lists": project("l = std::sequence(100)\nfor i in std::sequence(10000):\n    x = m::f(l, i)\nend", "",
+			plugin+"def f(x: 'int[]', i: 'int') -> 'int[]':\n    return [j + i for j in x]\n"),
+		"again": project("for i in std::sequence(10000):\n    e = m::E(n=i)\n    x = m::f(e)\nend",
+			"entity E:\n    int n\n    int v\nend\nimplementation late for E:\n    self.v = m::g(self.n)\nend\nimplement E using late",
+			plugin+"def f(e: 'm::E') -> 'int':\n    return e.v\n@plugin\ndef g(x: 'int') -> 'int':\n    return x\n"),
+		"chain": project("for i in std::sequence(10000):\n    m::N(n=i)\nend", `entity N:
+    int n
+    int v
+end
+N.next [0:1] -- N.prev [0:1]
+index N(n)
+implementation first for N:
+    self.v = 0
+end
+implementation other for N:
+    self.prev = N[n=self.n - 1]
+    self.v = m::f(self.prev)
+end
+implement N using first when n == 0
+implement N using other when n > 0`, plugin+"def f(e: 'm::N') -> 'int':\n    return e.v + 1\n"),
+		"export": project("for i in std::sequence(10000):\n    m::R(name=\"r{{i}}\", v=i, tags=[\"a\", \"b\"])\nend",
+			"entity R extends std::Resource:\n    string name\n    int v\n    string[] tags\nend\nimplement R using std::none",
+			plugin+`def unused() -> "string":
+    return ""
+@resource("m::R", agent="name", id_attribute="name")
+class R(Resource):
+    fields = ("name", "v", "tags", "extra")
+    @staticmethod
+    def get_extra(exporter, e):
+        return {"label": f"{e.name}-{e.v}", "tags": list(e.tags)}
+`),
+	} {
+		b.Run(name, func(b *testing.B) {
+			dir := b.TempDir()
+			for b.Loop() {
+				o := compileIn(b, dir, archive, nil).succeed(b)
+				b.ReportMetric(float64(o.Stats.Eval.Milliseconds()), "ms/eval")
+				b.ReportMetric(float64(o.Stats.Export.Milliseconds()), "ms/export")
+			}
+		})
+	}
+}
+
 func BenchmarkPluginCalls(b *testing.B) {
 	dir := b.TempDir()
 	var main strings.Builder

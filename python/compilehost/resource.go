@@ -36,6 +36,7 @@ func (h *Host) makeResources(c value.ModelContext, name string, all []value.Inst
 	leave := h.enter(c)
 	defer leave()
 	e := newEncoder(h.t, c)
+	e.ahead += len(all) // every one of them is read
 	b := appendString([]byte(`{"n":`), name)
 	b = append(b, `,"i":[`...)
 	for k, i := range all {

@@ -192,6 +192,8 @@ class ReferenceSubCollector:
 
     def collect_references(self, value: object, path: str) -> Any:
         """The value with plain lists and dicts and None for references. Raises TypeError for what can not be stored."""
+        if value is None or type(value) in _PLAIN:  # most values are
+            return value
         if isinstance(value, (list, proxy.SequenceProxy)):
             items = value._allow_references() if isinstance(value, proxy.SequenceProxy) else value
             return [self.collect_references(v, f"{path}[{i}]") for i, v in enumerate(items)]
@@ -208,6 +210,9 @@ class ReferenceSubCollector:
         if isinstance(value, (proxy.DynamicProxy, util.Unknown)):
             raise TypeError(f"{value!r} in resource is not JSON serializable at path {path}")
         return value
+
+
+_PLAIN = (str, int, bool, float)
 
 
 class ReferenceCollector(ReferenceSubCollector):

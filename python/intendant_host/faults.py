@@ -18,13 +18,12 @@ from intendant_host.bridge import Waiter, host
 
 def describe(exc: BaseException) -> dict[str, Any]:
     """An exception with what the compiler needs to know about it."""
+    waiters = _waiters(exc)
+    if waiters:  # no fault: nobody reads a text about it, and there are many
+        return {"class": type(exc).__name__, "message": "", "traceback": "", "data": {"kind": "unset", "waiters": waiters}}
     out = wire.describe(exc)
     data: dict[str, Any] = {"kind": "other"}
-    if isinstance(exc, ast.UnsetException) and isinstance(exc.instance, Waiter):
-        data = {"kind": "unset", "waiters": [exc.instance.number]}
-    elif isinstance(exc, ast.MultiUnsetException) and any(isinstance(v, Waiter) for v in exc.result_variables):
-        data = {"kind": "unset", "waiters": [v.number for v in exc.result_variables if isinstance(v, Waiter)]}
-    elif isinstance(exc, ast.UnknownException):
+    if isinstance(exc, ast.UnknownException):
         data = {"kind": "unknown"}
         with contextlib.suppress(Exception):
             data["value"] = host().encode(exc.unknown)
@@ -50,6 +49,15 @@ def describe(exc: BaseException) -> dict[str, Any]:
     data["class"] = type(exc).__qualname__ if module_name == "builtins" else f"{module_name}.{type(exc).__qualname__}"
     out["traceback"] = _author_trace(exc)
     return out
+
+
+def _waiters(exc: BaseException) -> list[int]:
+    """The numbers of what an exception says to wait for."""
+    if isinstance(exc, ast.UnsetException):
+        return [exc.instance.number] if isinstance(exc.instance, Waiter) else []
+    if isinstance(exc, ast.MultiUnsetException):
+        return [v.number for v in exc.result_variables if isinstance(v, Waiter)]
+    return []
 
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
