@@ -159,6 +159,23 @@ from inmanta.references import reference
 	want(t, b.deploy(t, "m::Thing", "a", map[string]any{"value": 1}), model.OutcomeDeployed, "[1, 2, True]")
 }
 
+// A module may have a handler for a type that the compiler itself knows, for which there is no class in Python.
+func TestHandlerOfBuiltinType(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.code = codeOf(t, b.Server, nil, module{name: "apt", types: []string{"std::Package"}, files: map[string]string{"": `
+from inmanta.agent.handler import CRUDHandler, provider
+@provider("std::Package", name="apt")
+class Handler(CRUDHandler):
+    def read_resource(self, ctx, resource):
+        ctx.info("%(v)s", v=repr([type(resource).__name__, resource.name, resource.state, resource.id.attribute]))
+`}})
+	want(t, b.deploy(t, "std::Package", "bash", map[string]any{"state": "installed"}), model.OutcomeDeployed, "['Package', 'bash', 'installed', 'name']")
+	// What no code has a handler for stays without one.
+	b.code = codeOf(t, b.Server, nil, module{name: "apt", types: []string{"std::Package", "std::Service"}, files: map[string]string{"": ""}})
+	want(t, b.deploy(t, "std::Service", "ssh", map[string]any{"state": "running"}), model.OutcomeUnavailable, "")
+}
+
 // References are resolved by the code, their values neither logged nor shown.
 func TestReferences(t *testing.T) {
 	t.Parallel()

@@ -278,6 +278,7 @@ class Executor:
         wanted = f"{args['resource']},v={args['version']}"
         if self._broken(args["resource"].partition("[")[0]):
             return self._unavailable(args, f"The code for {wanted} is not complete", "")
+        self._declare(wanted, args["attributes"])
         try:
             resource = Resource.deserialize({**args["attributes"], "id": wanted, "requires": args["requirements"]})
         except TaskInterrupted:
@@ -314,6 +315,19 @@ class Executor:
                 exception=f"{type(e).__name__}({str(e)!r})",
             )
             return self._result(args, ctx, "failed")
+
+    def _declare(self, wanted: str, attributes: Dict[str, Any]) -> None:
+        """Make a class for a resource that has a handler and no class: its type is one of those that the compiler itself knows."""
+        from inmanta.agent.handler import Commander
+        from inmanta.resources import Id, PurgeableResource, Resource, resource
+
+        ident = Id.parse_id(wanted)
+        if resource.get_class(ident.entity_type)[0] is not None or Commander.get_provider_class(ident.entity_type) is None:
+            return
+        base = PurgeableResource if "purged" in attributes else Resource
+        fields = tuple(name for name in attributes if name not in ("id", "requires", "version", "references", "mutators"))
+        made = type(ident.entity_type.rpartition("::")[2], (base,), {"fields": fields})
+        resource(ident.entity_type, id_attribute=ident.attribute, agent="agent")(made)
 
     def _broken(self, resource_type: str) -> bool:
         """Tell whether some part could not be imported of a module that has the resource or its handler."""
