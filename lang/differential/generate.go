@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 )
@@ -19,10 +20,14 @@ func generate(r *rand.Rand) project {
 
 // compose makes the project for [generate], each statement on a line.
 func compose(r *rand.Rand) project {
-	g := &generator{r: r, names: map[string]bool{}}
+	g := &generator{r: r, names: map[string]bool{}, extra: project{}}
 	g.modules()
-	if g.chance(4) {
+	switch g.r.IntN(6) { //nolint:mnd // a sixth, a third and the rest
+	case 0:
 		g.engine()
+		return g.project()
+	case 1, 2: //nolint:mnd // see above
+		combinations[g.r.IntN(len(combinations))](g)
 		return g.project()
 	}
 	g.typedefs()
@@ -58,6 +63,7 @@ type generator struct {
 	insts []*instance
 	made  int      // instances made inline
 	rules []string // of the relation precedence policy
+	extra project  // files that are no models
 }
 
 // file is a file of the project with its statements.
@@ -215,7 +221,7 @@ func (f *file) addf(format string, args ...any) {
 
 // project writes all files. The order of statements says nothing, so that it may be any.
 func (g *generator) project() project {
-	p := project{}
+	p := maps.Clone(g.extra)
 	p["project.yml"] = "name: case\nmodulepath: libs\nversion: 1.0\n"
 	if len(g.rules) > 0 {
 		p["project.yml"] += "relation_precedence_policy:\n  - \"" + strings.Join(g.rules, "\"\n  - \"") + "\"\n"

@@ -98,7 +98,7 @@ func (r *renderer) callMacro(m *macro, args callArgs) any {
 			inner.put(p, r.eval(inner, m.stmt.defaults[d]))
 		}
 	}
-	out := r.capture(func() { r.body(inner, m.stmt.body) })
+	out := r.capture(func() { r.frame(inner, m.stmt.body) })
 	r.running = outer
 	return r.markupIf(m.scope, out)
 }
@@ -338,10 +338,10 @@ func (r *renderer) iterate(s *scope, x *forStmt, v any, depth int) {
 			inner.set("loop", l)
 		}
 		r.assign(inner, x.target, item)
-		r.body(inner, x.body)
+		r.frame(inner, x.body)
 		r.step(x)
 	}
 	if empty {
-		r.body(s.inner(), x.otherwise)
+		r.frame(s.inner(), x.otherwise)
 	}
 }

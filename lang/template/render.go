@@ -23,6 +23,8 @@ type renderer struct {
 	escapes bool
 	globals map[string]any
 	engine  *Engine
+	// named are the variables that the bodies of frames read, by their first statement.
+	named map[*stmt][]string
 
 	out      *strings.Builder
 	written  int
@@ -68,7 +70,7 @@ func (r *renderer) run(ctx *context) {
 		ctx.extended = nil
 		s := &scope{ctx: ctx, top: true, muted: true, escapes: r.escapes}
 		s.put("self", &selfObject{r: r, scope: s})
-		r.body(s, t.body)
+		r.frame(s, t.body)
 		if ctx.extended == nil {
 			break
 		}
@@ -138,14 +140,14 @@ func (r *renderer) statement(s *scope, st stmt) {
 		for i, t := range x.targets {
 			r.assign(inner, t, vals[i])
 		}
-		r.body(inner, x.body)
+		r.frame(inner, x.body)
 	case *macroStmt:
 		s.set(x.name, &macro{stmt: x, scope: s, template: r.running})
 	case *callStmt:
 		r.callBlock(s, x)
 	case *filterStmt:
 		inner := s.inner()
-		out := r.capture(func() { r.body(inner, x.body) })
+		out := r.capture(func() { r.frame(inner, x.body) })
 		r.current = x
 		r.write(s, text(r.applyFilters(s, x.filter, r.markupIf(s, out))))
 	case *includeStmt:
@@ -174,7 +176,7 @@ func (r *renderer) statement(s *scope, st stmt) {
 	case *autoescapeStmt:
 		inner := s.inner()
 		inner.escapes = r.truth(s, x.value)
-		r.body(inner, x.body)
+		r.frame(inner, x.body)
 	}
 }
 
@@ -215,7 +217,7 @@ func (r *renderer) assign(s *scope, target expr, v any) {
 func (r *renderer) setBlock(s *scope, x *setBlockStmt) {
 	inner := s.inner()
 	inner.muted = false
-	out := r.capture(func() { r.body(inner, x.body) })
+	out := r.capture(func() { r.frame(inner, x.body) })
 	r.current = x
 	v := r.markupIf(s, out)
 	if x.filter != nil {
@@ -367,7 +369,7 @@ func (r *renderer) renderBlock(s *scope, stack []block, depth int, around *scope
 	inner.put("self", &selfObject{r: r, scope: s})
 	outer, extended := r.running, s.ctx.extended
 	r.running, s.ctx.extended = b.template, nil
-	r.body(inner, b.stmt.body)
+	r.frame(inner, b.stmt.body)
 	r.running, s.ctx.extended = outer, extended
 }
 

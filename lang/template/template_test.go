@@ -151,7 +151,12 @@ func TestModelValues(t *testing.T) {
 		{"{{ [9, 8, 7]|random }}{{ lipsum(1, false, 3, 4)|wordcount > 2 }}", "8True"},
 		{"{{ conf is mapping }}{{ s.list is sequence }}{{ s.list is iterable }}{{ s is mapping }}{{ s is string }}", "FalseTrueTrueFalseFalse"},
 		{"{{ mixed|length }}{{ mixed[0] }}", "21"},
-		{"{% if false %}{{ late }}{{ u }}{% endif %}ok", "ok"},
+		{"{% for i in [] %}{{ late }}{{ u }}{% endfor %}ok", "ok"},
+		{"{% macro m() %}{{ late }}{{ u }}{% endmacro %}ok", "ok"},
+		{"{% if false %}{{ s.later }}{{ s.u }}{% endif %}ok", "ok"},
+		{"{% set u = 1 %}{{ u }}", "1"},
+		{"{% if n %}{% set u = 1 %}{% else %}{% set u = 2 %}{% endif %}{{ u }}", "1"},
+		{"{% for u in [1] %}{{ u }}{% endfor %}", "1"},
 	}
 	for _, c := range cases {
 		h, _ := world()
@@ -172,7 +177,7 @@ func TestModelValues(t *testing.T) {
 func TestVariablesOnly(t *testing.T) {
 	t.Parallel()
 	h, _ := world()
-	h.templates["web/main.j2"] = "{{ a }} {{ n is defined }} {{ l }} {% if false %}{{ u }}{% endif %}"
+	h.templates["web/main.j2"] = "{{ a }} {{ n is defined }} {{ l }} {% for i in [] %}{{ u }}{% endfor %}"
 	vars := value.NewDict(3)
 	vars.Set("a", value.Int(1))
 	vars.Set("l", &value.List{Items: []value.Value{value.String("x")}})
@@ -201,6 +206,18 @@ func TestPropagation(t *testing.T) {
 		{"{{ s.u }}", unknown},
 		{"{{ u }}", unknown},
 		{"{{ u|default('x') }}", unknown},
+		// Variables are looked up before the statements that name them run, as in Jinja2.
+		{"{% if false %}{{ u }}{% endif %}ok", unknown},
+		{"{% if false %}{{ late }}{% endif %}ok", unset},
+		{"{% if false %}{% set u = 2 %}{% endif %}ok", unknown},
+		{"{{ 1 if true else u }}", unknown},
+		{"{{ nope }}{{ u }}", unknown},
+		{"{{ 1 / 0 }}{{ [1, {'a': -u}][0:u] is odd(u) }}", unknown},
+		{"{% for i in [1] %}{{ nope }}{{ u }}{% endfor %}", unknown},
+		{"{% for i in [] %}{% else %}{{ nope }}{{ u }}{% endfor %}", unknown},
+		{"{% macro m() %}{{ nope }}{{ u }}{% endmacro %}{{ m() }}", unknown},
+		{"{% block b %}{{ nope }}{{ u }}{% endblock %}", unknown},
+		{"{% with %}{{ nope }}{{ u }}{% endwith %}", unknown},
 		{"{% for x in mixed %}{{ x }}{% endfor %}", unknown},
 		{"{{ mixed[1] }}", unknown},
 		{"{{ mixed|tojson }}", unknown},
