@@ -31,8 +31,9 @@ SELECT resource_id, compliance, last_run, blocked, deploying, intent_hash, deplo
     last_success, last_produced_events, orphaned_after, failures
 FROM resource_state WHERE environment = @environment ORDER BY resource_id;
 
+-- What is stored already is not written again: of a new version, the release itself has brought the states in line.
 -- name: SaveStates :exec
-INSERT INTO resource_state (environment, resource_id, type, agent, value, compliance, last_run, blocked, deploying, intent_hash, deployed_hash,
+INSERT INTO resource_state AS s (environment, resource_id, type, agent, value, compliance, last_run, blocked, deploying, intent_hash, deployed_hash,
     deployed_version, last_outcome, last_run_at, last_success, last_produced_events, orphaned_after, failures)
 SELECT @environment::uuid, u.resource_id, u.type, u.agent, u.value, u.compliance, u.last_run, u.blocked, u.deploying, u.intent_hash, u.deployed_hash,
     u.deployed_version, u.last_outcome, nullif(u.last_run_at, @no_time::timestamptz), nullif(u.last_success, @no_time::timestamptz),
@@ -48,7 +49,12 @@ ON CONFLICT (environment, resource_id) DO UPDATE
 SET compliance = excluded.compliance, last_run = excluded.last_run, blocked = excluded.blocked, deploying = excluded.deploying,
     intent_hash = excluded.intent_hash, deployed_hash = excluded.deployed_hash, deployed_version = excluded.deployed_version,
     last_outcome = excluded.last_outcome, last_run_at = excluded.last_run_at, last_success = excluded.last_success,
-    last_produced_events = excluded.last_produced_events, orphaned_after = excluded.orphaned_after, failures = excluded.failures;
+    last_produced_events = excluded.last_produced_events, orphaned_after = excluded.orphaned_after, failures = excluded.failures
+WHERE (s.compliance, s.last_run, s.blocked, s.deploying, s.intent_hash, s.deployed_hash, s.deployed_version, s.last_outcome, s.last_run_at,
+        s.last_success, s.last_produced_events, s.orphaned_after, s.failures)
+    IS DISTINCT FROM (excluded.compliance, excluded.last_run, excluded.blocked, excluded.deploying, excluded.intent_hash, excluded.deployed_hash,
+        excluded.deployed_version, excluded.last_outcome, excluded.last_run_at, excluded.last_success, excluded.last_produced_events,
+        excluded.orphaned_after, excluded.failures);
 
 -- name: StartActions :exec
 INSERT INTO running_action (id, environment, version, resource_id, kind, reason, started_at, trace, log)
