@@ -38,6 +38,7 @@ func TestContext(t *testing.T) {
         ctx.debug("a %(kind)s line", kind="debug")
         ctx.warning("a value that JSON does not have: %(v)s", v={1})
         ctx.critical("100%")
+        ctx.info("%(id)s is %(state)s with %(pair)s", id=resource.id, state=const.Change.created, pair=(1, 2))
         ctx.set_fact("size", 12, expires=False)
         if what == "absent":
             raise ResourcePurged()
@@ -85,7 +86,7 @@ func TestContext(t *testing.T) {
 		return b.Run(t, b.task(t, kind, "m::Thing", "x", all))
 	}
 	r := run(model.TaskDeploy, "new", nil)
-	want(t, r, model.OutcomeDeployed, "DEBUG a debug line", `WARNING a value that JSON does not have: {1}`, "CRITICAL 100%", "after all", "Start run because")
+	want(t, r, model.OutcomeDeployed, "DEBUG a debug line", `WARNING a value that JSON does not have: {1}`, "CRITICAL 100%", "m::Thing[host,name=x],v=1 is created with [1, 2]", "after all", "Start run because")
 	if r.Change != model.ChangeUpdated || string(r.Changes["value"].Current) != `"old"` || string(r.Changes["value"].Desired) != `"new"` || len(r.Changes) != 1 {
 		t.Errorf("the change is %s with %v", r.Change, r.Changes)
 	}

@@ -361,11 +361,10 @@ class HandlerContext(LoggerABC):
             raise Exception("Args not supported")
         if exc_info:
             kwargs["traceback"] = traceback.format_exc()
-        try:
-            text = data.format_message(msg, kwargs)
-        except Exception:  # the text of a value may fail in any way
-            text = msg
-        line = data.LogLine(data.level_of(level), text, {name: _json_safe(value) for name, value in kwargs.items()})
+        clean = {name: _json_safe(value) for name, value in kwargs.items()}
+        # The text has the values in the form in which they are kept, so that both say the same; ids alone are easier to read.
+        text = data.format_message(msg, {**clean, **{n: str(v) for n, v in kwargs.items() if isinstance(v, resources.Id)}})
+        line = data.LogLine(data.level_of(level), text, clean)
         self._logs.append(line)
         if self._listener is not None:
             self._listener(line)

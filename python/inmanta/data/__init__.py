@@ -68,12 +68,13 @@ def level_of(number: int) -> const.LogLevel:
 
 def format_message(msg: str, kwargs: Mapping[str, Any]) -> str:
     """Put values into the placeholders of a message. One that can not be formatted stays as it is: a log line must not fail."""
+    text = msg if isinstance(msg, str) else str(msg)
     if not kwargs:
-        return msg
+        return text.replace("%%", "%")
     try:
-        return msg % kwargs
+        return text % kwargs
     except (KeyError, TypeError, ValueError):
-        return msg
+        return text
 
 
 __all__ = ["AUTOSTART_AGENT_MAP", "LogLine", "convert_boolean", "format_message", "level_of"]

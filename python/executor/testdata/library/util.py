@@ -99,6 +99,8 @@ except ValueError:
 line = data.LogLine.log(30, "%(n)d left", n=3)
 assert (line.msg, line.level, line.kwargs) == ("3 left", const.LogLevel.WARNING, {"n": 3})
 assert data.format_message("%(missing)s and 100%", {"n": 1}) == "%(missing)s and 100%"
+assert data.format_message("100%% sure", {}) == data.format_message("100%% %(w)s", {"w": "sure"}) == "100% sure"
+assert data.format_message("100%", {}) == "100%" and data.format_message(5, {}) == "5"
 assert data.level_of(3) == "TRACE" and data.level_of(45) == "ERROR"
 
 
