@@ -224,7 +224,9 @@ func (m *machine) evalEntry(u *unit, e *check.MapLookup) (value.Value, *check.Fa
 	}
 	v, ok := dict.Get(string(key))
 	if !ok {
-		return nil, check.New("KeyException", e.Where(), "key %s not found in dict, options are [%s]", string(key), strings.Join(dict.Keys(), ","))
+		f := check.New("KeyException", e.Where(), "key %s not found in dict, options are [%s]", string(key), strings.Join(dict.Keys(), ","))
+		f.Hint = check.DidYouMean("", string(key), dict.Keys())
+		return nil, f
 	}
 	return v, nil
 }

@@ -22,6 +22,9 @@ type gap struct {
 	fault  *check.Fault
 	first  *Instance
 	others []*Instance
+	// missed is what the first instance misses, behind are the missing values that the explanation leads to, itself included.
+	missed *variable
+	behind map[*variable]bool
 }
 
 type gapKey struct {
@@ -82,9 +85,41 @@ func (q *inquiry) missing(vs []*variable) []*check.Fault {
 			key.why = reasons(f)
 		}
 		last[place] = key
+		n := len(gs.list)
 		gs.add(key, v.owner, func() *check.Fault { return f })
+		if len(gs.list) > n && key.why != "" {
+			gs.list[n].missed, gs.list[n].behind = v, q.seen
+		}
 	}
+	gs.causes()
 	return gs.faults(q.m)
+}
+
+// causes leaves out the gaps that are there because of another one, such as a condition that waits for an attribute without a value,
+// and all but one of those that wait for each other.
+func (g *gaps) causes() {
+	var kept []*gap
+	for n, x := range g.list {
+		caused := slices.ContainsFunc(g.list, func(y *gap) bool {
+			return y != x && y.missed != nil && x.behind[y.missed] && !y.behind[x.missed]
+		})
+		told := slices.ContainsFunc(g.list[:n], func(y *gap) bool { return y.behind[x.missed] && x.behind[y.missed] })
+		if !caused && !told {
+			kept = append(kept, x)
+		}
+	}
+	for _, x := range g.list {
+		if x.missed == nil || slices.Contains(kept, x) {
+			continue
+		}
+		for _, y := range kept {
+			if x.behind[y.missed] && !y.behind[x.missed] {
+				y.fault.Note(nil, "the %s waits for it", describe(x.missed))
+				break
+			}
+		}
+	}
+	g.list = kept
 }
 
 // why explains a missing value, and what waits for it.

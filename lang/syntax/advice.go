@@ -111,7 +111,14 @@ func (p *parser) advice() string {
 		if walrus().MatchString(line) {
 			return "assign with ="
 		}
+	case tRparen, tRbrack, tRbrace:
+		if p.tok.start == p.begin {
+			return "there is no opening bracket for this one"
+		}
 	case tAssign:
+		if p.prev.kind == tCID && strings.TrimSpace(begun) == p.textOf(p.prev) {
+			return "the name of a variable begins with a small letter"
+		}
 		if dangling().MatchString(p.src[max(0, p.prev.end-maxBehind):p.prev.end]) {
 			return "a name is missing behind the dot"
 		}

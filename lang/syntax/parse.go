@@ -154,6 +154,7 @@ type parser struct {
 	blocks    []Span // the keywords of the blocks that are open
 	condition bool   // a condition is being read
 	openQuote rune   // begins a string that does not end on its line
+	suspect   Span   // the keyword of a block that seems to have no end of its own
 
 	nodes slabs
 	marks map[int]mark // what the formatter wants to know, by offset of the token; nil otherwise
@@ -370,7 +371,12 @@ func (p *parser) unclosed(d diag.Diagnostic) diag.Diagnostic {
 	if len(p.blocks) == 0 {
 		return d
 	}
-	d = d.WithRelated(p.file.Range(p.blocks[len(p.blocks)-1]), "this block has not been closed")
+	open := p.blocks[len(p.blocks)-1]
+	if p.suspect.Start > open.Start {
+		d = d.WithRelated(p.file.Range(p.suspect), "this block has not been closed: the next end stands further to the left")
+	} else {
+		d = d.WithRelated(p.file.Range(open), "this block has not been closed")
+	}
 	if d.Hint == "" {
 		d.Hint = "close the block with end"
 	}
@@ -380,7 +386,14 @@ func (p *parser) unclosed(d diag.Diagnostic) diag.Diagnostic {
 // begins notes that a block starts with the token at hand; ends that it is closed.
 func (p *parser) begins() { p.blocks = append(p.blocks, p.spanOf(p.tok)) }
 
-func (p *parser) ends() { p.blocks = p.blocks[:len(p.blocks)-1] }
+func (p *parser) ends() {
+	b := p.blocks[len(p.blocks)-1]
+	// An end that stands further to the left than what it closes was meant for a block around it.
+	if p.tok.kind == tEnd && p.firstOnLine(p.tok.start) && p.column(p.tok.start) < p.opening() && !p.suspect.Start.Valid() {
+		p.suspect = b
+	}
+	p.blocks = p.blocks[:len(p.blocks)-1]
+}
 
 // complete reports whether a keyword in front of an unexpected token ends an operand that another token might follow
 // somewhere in the language: then the keyword is not what is wrong.
@@ -483,7 +496,7 @@ func (p *parser) statements() {
 func (p *parser) resync() bool {
 	line := p.file.Line(p.pos())
 	p.nesting, p.prev, p.condition = 0, token{}, false
-	p.blocks = p.blocks[:0]
+	p.blocks, p.suspect = p.blocks[:0], Span{}
 	p.args, p.items, p.entries, p.stmts = p.args[:0], p.items[:0], p.entries[:0], p.stmts[:0]
 	for {
 		switch p.tok.kind {
