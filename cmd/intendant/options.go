@@ -66,7 +66,7 @@ func options() []config.Option {
 		{Section: "agent", Name: "parallelism", Default: "1", Check: config.CheckInt, Doc: "How many resources of one agent are worked on at once."},
 		{Section: "agent", Name: "handler-programs", Doc: "Programs with handlers in Go or another language, and directories of such, separated by colons; see the guide on handlers."},
 
-		{Section: "agent", Name: "map", Doc: "The machines that agents work on, as name=address,…: an address is local: or ssh://[user@]host[:port]; agents without an entry work on their own machine. Only handlers of older modules look at it."},
+		{Section: "agent", Name: "map", Doc: "The machines that agents work on, as name=address,…: an address is local: or ssh://[user@]host[:port]; agents without an entry are where the environment's setting autostart_agent_map says, else on their own machine. Handlers of modules that use SSH look at it; built-in ones refuse to work for an agent elsewhere."},
 		{Section: "agent", Name: "python", Doc: "Python interpreter for handlers of modules: a path, a command or a version such as 3.12; empty: the first one of the PATH."},
 		{Section: "agent", Name: "executor-cap", Default: "3", Check: config.CheckInt, Doc: "How many processes with handlers of modules one agent keeps; beyond them idle ones are stopped."},
 		{Section: "agent", Name: "executor-processes", Default: "64", Check: config.CheckInt, Doc: "How many such processes all agents of one agent process keep together."},
