@@ -177,12 +177,20 @@ func (h *host) resourceID(r *ResourceType, i value.Instance) (model.ResourceID, 
 // exported is a resource in the making.
 type exported struct {
 	id       model.ResourceID
-	inst     *eval.Instance
-	attrs    []byte // canonical JSON
+	inst     *eval.Instance // nil for a resource that no instance stands for
+	attrs    []byte         // canonical JSON
 	requires []model.ResourceID
 	set      string
 	unknown  bool
 	visited  visit // by the search for circles
+}
+
+// at is where the resource comes from.
+func (r *exported) at() diag.Range {
+	if r.inst == nil {
+		return diag.Range{}
+	}
+	return r.inst.At().Range()
 }
 
 // visit says how far a search has got with a resource.
@@ -459,6 +467,9 @@ func (x *exporter) cycles() {
 			}
 			dep := x.byID[top.r.requires[top.next]]
 			top.next++
+			if dep == nil { // reported as missing
+				continue
+			}
 			switch dep.visited {
 			case open:
 				var ids []string
@@ -466,10 +477,10 @@ func (x *exporter) cycles() {
 				for _, f := range stack[from:] {
 					ids = append(ids, string(f.r.id))
 				}
-				d := diag.Errorf("DependencyCycleException", dep.inst.At().Range(), "Cycle in dependencies: [%s]", strings.Join(ids, ", "))
+				d := diag.Errorf("DependencyCycleException", dep.at(), "Cycle in dependencies: [%s]", strings.Join(ids, ", "))
 				for i, f := range stack[from:] {
 					if i > 0 && i <= maxCycle {
-						d = d.WithRelated(f.r.inst.At().Range(), "%s is required by %s", f.r.id, stack[from+i-1].r.id)
+						d = d.WithRelated(f.r.at(), "%s is required by %s", f.r.id, stack[from+i-1].r.id)
 					}
 				}
 				x.c.diags.Add(d.WithHint("take one of these requirements away; it may be written as provides, or come from a relation that implies it"))

@@ -69,9 +69,8 @@ type Extension struct {
 	Declared func(ctx context.Context, entities []Dataclass) diag.List
 	// Evaluated, if not nil, is called once the model has run, also when it has faults.
 	Evaluated func(c value.ModelContext) diag.List
-	// Adjust, if not nil, is called once all resources are made. It returns what resources require where that differs from
-	// what the model says.
-	Adjust func(c value.ModelContext, made []AdjustedResource) (map[model.ResourceID][]model.ResourceID, diag.List, error)
+	// Adjust, if not nil, is called once all resources are made.
+	Adjust func(c value.ModelContext, made []AdjustedResource) (Adjustment, diag.List, error)
 }
 
 // Dataclass is an entity that descends from std::Dataclass: a class of Python stands for it as well.
@@ -84,6 +83,20 @@ type Dataclass struct {
 	// Implement is the first statement that selects another implementation than std::none, Index the first index; nil when there is
 	// none.
 	Implement, Index *diag.Range
+}
+
+// Adjustment is what differs from what the model says.
+type Adjustment struct {
+	// Requires is what resources require where that is something else.
+	Requires map[model.ResourceID][]model.ResourceID
+	// Added are resources that no instance stands for.
+	Added []AddedResource
+}
+
+// AddedResource is a resource that no instance stands for.
+type AddedResource struct {
+	Made
+	Requires []model.ResourceID
 }
 
 // AdjustedResource is a resource before its requirements are final.

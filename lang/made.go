@@ -65,7 +65,10 @@ func (x *exporter) taken(id model.ResourceID, i *eval.Instance) bool {
 		return false
 	}
 	d := diag.Errorf("CompilerException", i.At().Range(), "Resource %s exists more than once in the configuration model", id)
-	x.c.diags.Add(d.WithRelated(old.inst.At().Range(), "the other one is made here"))
+	if old.inst != nil {
+		d = d.WithRelated(old.inst.At().Range(), "the other one is made here")
+	}
+	x.c.diags.Add(d)
 	return true
 }
 
@@ -83,17 +86,43 @@ func (x *exporter) adjust() error {
 		return fmt.Errorf("adjusting requirements: %w", err)
 	}
 	x.c.diags.Add(ds...)
+	for i := range changed.Added {
+		x.added(&changed.Added[i])
+	}
 	for _, r := range x.all {
-		requires, ok := changed[r.id]
-		if !ok {
+		requires, ok := changed.Requires[r.id]
+		switch {
+		case ok:
+			r.requires = slices.Compact(slices.Sorted(slices.Values(requires)))
+		case r.inst != nil:
 			continue
 		}
-		r.requires = slices.Compact(slices.Sorted(slices.Values(requires)))
 		for _, id := range r.requires {
 			if x.byID[id] == nil {
-				x.fail("CompilerException", r.inst, "resource %s requires %s, which is not part of the model", r.id, id)
+				x.c.diags.Errorf("CompilerException", r.at(), "resource %s requires %s, which is not part of the model", r.id, id)
 			}
 		}
 	}
 	return nil
+}
+
+// added takes a resource that no instance stands for.
+func (x *exporter) added(a *AddedResource) {
+	id := model.ResourceID(a.ID)
+	if a.Fault != nil {
+		x.c.diags.Add(*a.Fault)
+		return
+	}
+	if old := x.byID[id]; old != nil {
+		x.c.diags.Errorf("CompilerException", old.at(), "Resource %s exists more than once in the configuration model", id)
+		return
+	}
+	attrs, err := model.Canonical(a.Attributes)
+	if err != nil {
+		x.c.diags.Errorf("TypeError", diag.Range{}, "resource %s can not be exported: %s", id, err)
+		return
+	}
+	r := &exported{id: id, attrs: attrs, unknown: a.Unknown, requires: slices.Compact(slices.Sorted(slices.Values(a.Requires)))}
+	x.byID[id] = r
+	x.all = append(x.all, r)
 }

@@ -65,6 +65,8 @@ type Host struct {
 	waits map[int]*value.UnsetError
 	wait  int
 	dirs  []shown
+	// managers says that there is code that looks at all resources once they are made.
+	managers bool
 	// last is what the last call saw of the model; nil when the model was not evaluated.
 	last value.ModelContext
 

@@ -14,7 +14,6 @@ import (
 	"github.com/intendant/intendant/lang"
 	"github.com/intendant/intendant/lang/module"
 	"github.com/intendant/intendant/lang/value"
-	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/python"
 )
 
@@ -96,7 +95,8 @@ func (h *Host) extension(mods []*code, got *loaded) (lang.Extension, diag.List, 
 		return ext, nil, err
 	}
 	ext.Declared, ext.Evaluated = h.declared, h.evaluated
-	if got.Managers > 0 || len(h.cfg.Exports) > 0 {
+	h.managers = got.Managers > 0 || len(h.cfg.Exports) > 0
+	if h.managers || len(got.Resources) > 0 {
 		ext.Adjust = h.adjust
 	}
 	return ext, ds, nil
@@ -318,56 +318,4 @@ func (h *Host) evaluated(c value.ModelContext) diag.List {
 		c.Await(value.InputKind(u[2]), u[1], u[0])
 	}
 	return ds
-}
-
-// adjust runs the dependency managers.
-func (h *Host) adjust(c value.ModelContext, made []lang.AdjustedResource) (map[model.ResourceID][]model.ResourceID, diag.List, error) {
-	leave := h.enter(c)
-	defer leave()
-	e := newEncoder(h.t, c)
-	b := []byte(`{"r":[`)
-	for i, r := range made {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendString(append(b, '['), string(r.ID))
-		b = e.value(append(b, ','), r.Instance)
-		requires := make([]string, len(r.Requires))
-		for k, id := range r.Requires {
-			requires[k] = string(id)
-		}
-		b = appendStrings(append(b, ','), requires)
-		b = append(b, ',')
-		fields, err := value.ParseJSON(string(r.Attributes))
-		if err != nil {
-			return nil, nil, fmt.Errorf("reading the fields of %s: %w", r.ID, err)
-		}
-		b = append(e.value(b, fields), ']')
-	}
-	b = e.rest(append(b, ']'))
-	var got struct {
-		Changed map[model.ResourceID][]model.ResourceID `json:"changed"`
-		Faults  []python.Error                          `json:"faults"`
-	}
-	if err := h.process.Call(h.ctx, "managers", json.RawMessage(b), &got); err != nil {
-		return nil, nil, fmt.Errorf("running dependency managers: %w", err)
-	}
-	h.flush()
-	var ds diag.List
-	for i := range got.Faults {
-		f := &got.Faults[i]
-		ds.Errorf("ExternalException", h.at(faultData(f).At), "Exception in a dependency manager\ncaused by: %s: %s%s", f.Class, f.Message, h.trace(f))
-	}
-	for _, name := range h.cfg.Exports {
-		err := h.process.Call(h.ctx, "export_function", map[string]string{"n": name}, nil)
-		h.flush()
-		f, ok := errors.AsType[*python.Error](err)
-		switch {
-		case ok:
-			ds.Errorf("ExternalException", diag.Range{}, "Exception in the export function %s\ncaused by: %s: %s%s", name, f.Class, f.Message, h.trace(f))
-		case err != nil:
-			return nil, nil, fmt.Errorf("running the export function %s: %w", name, err)
-		}
-	}
-	return got.Changed, ds, nil
 }

@@ -46,27 +46,36 @@ func (h *Host) makeResources(c value.ModelContext, name string, all []value.Inst
 		b = e.value(b, i)
 	}
 	b = e.rest(append(b, ']'))
-	var got []struct {
-		State   string        `json:"s"`
-		ID      string        `json:"id"`
-		Unknown []string      `json:"u"`
-		Fields  string        `json:"j"`
-		Fault   *python.Error `json:"e"`
-	}
+	var got []madeResource
 	if err := h.process.Call(h.ctx, "export", json.RawMessage(b), &got); err != nil {
 		return nil, err
 	}
 	h.flush()
 	out := make([]lang.Made, len(got))
-	for k, g := range got {
-		switch {
-		case g.Fault != nil:
-			out[k].Fault = h.exportFault(g.Fault)
-		case g.State == "made":
-			out[k] = lang.Made{ID: g.ID, Attributes: []byte(g.Fields), Unknown: len(g.Unknown) > 0}
-		}
+	for k := range got {
+		out[k] = h.made(&got[k])
 	}
 	return out, nil
+}
+
+// madeResource is what Python says about the resource of an instance, or one that no instance stands for.
+type madeResource struct {
+	// State is made, fault, unknown or ignored.
+	State   string        `json:"s"`
+	ID      string        `json:"id"`
+	Unknown []string      `json:"u"`
+	Fields  string        `json:"j"`
+	Fault   *python.Error `json:"e"`
+}
+
+func (h *Host) made(g *madeResource) lang.Made {
+	switch {
+	case g.Fault != nil:
+		return lang.Made{Fault: h.exportFault(g.Fault)}
+	case g.State == "made":
+		return lang.Made{ID: g.ID, Attributes: []byte(g.Fields), Unknown: len(g.Unknown) > 0}
+	}
+	return lang.Made{}
 }
 
 // exportFault is why no resource can be made of an instance.

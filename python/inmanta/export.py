@@ -8,6 +8,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional, TypeVar, Union
 
 from inmanta.agent.config import environment as cfg_env
+from inmanta.ast import CompilerException
 from inmanta.execute import proxy, runtime
 from inmanta.execute.proxy import DynamicProxy, UnknownException  # noqa: F401 - modules import them from here as well
 from inmanta.resources import Id, Resource
@@ -120,7 +121,9 @@ class Exporter:
         return uuid.UUID(self.get_environment_id())
 
     def add_resource(self, resource: Resource) -> None:
-        """Adds a resource that no instance stands for, or replaces one."""
+        """Adds a resource that no instance stands for. Raises CompilerException when there is one with its id."""
+        if resource.id in self._resources:
+            raise CompilerException(f"Resource {resource.id} exists more than once in the configuration model")
         self._resources[resource.id] = resource
 
     def get_version(self, no_commit: bool = False, partial_compile: bool = False) -> int:

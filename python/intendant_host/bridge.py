@@ -61,6 +61,7 @@ class Host:
         self.dataclass_names: set[str] = set()  # the last parts of the names of entities that are dataclasses
         self.plugins: list[plugins.Plugin] = []
         self.exporter: Any = None
+        self.known: set[resources.Id] = set()  # the resources that the compiler knows of
         self.made: dict[runtime.Instance, list[resources.Resource]] = {}
         self.context_stack: list[plugins.Context] = []
         self.refs_for_facts: dict[str, Any] = {}  # facts that a test pretends: {"facts": {resource: {name: value}}}

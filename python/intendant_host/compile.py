@@ -13,7 +13,7 @@ from inmanta.execute import proxy, runtime
 from inmanta.execute.util import Unknown
 from intendant_host import pairing, wire
 from intendant_host.bridge import host, serve
-from intendant_host.exporting import export_resources, run_export, run_managers, to_id
+from intendant_host.exporting import added, export_resources, run_export, run_managers, to_id
 from intendant_host.faults import describe
 from intendant_host.loading import load
 
@@ -134,6 +134,7 @@ def main() -> None:
     peer.handle("export", export_resources)
     peer.handle("to_id", to_id)
     peer.handle("managers", run_managers)
+    peer.handle("added", added)
     peer.handle("export_function", run_export)
     peer.handle("finalize", finalize)
     peer.serve()

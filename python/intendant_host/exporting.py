@@ -65,10 +65,39 @@ def _export(h: Host, name: str, instance: runtime.Instance) -> dict[str, Any]:
         return {"s": "fault", "e": describe(e)}
     except Exception as e:
         return {"s": "fault", "e": describe(e)}
+    if made.id in h.exporter._resources and made.id not in h.known:
+        text = f"Resource {made.id} exists more than once in the configuration model"
+        return {"s": "fault", "e": describe(ast.CompilerException(text))}
+    out = _written(made)
+    if out["s"] == "made":
+        h.exporter._resources[made.id] = made
+        h.known.add(made.id)
+        h.made.setdefault(instance, []).append(made)
+    return out
+
+
+def added(args: Any) -> list[dict[str, Any]]:
+    """The resources that Python code added by itself, which no instance stands for."""
+    h = host()
+    out = []
+    for ident, r in list(h.exporter._resources.items()):
+        if ident not in h.known:
+            h.known.add(ident)
+            found = _written(r)
+            try:
+                found["r"] = sorted({_required(x) for x in r.requires})
+            except Exception as e:
+                found = {"s": "fault", "e": describe(e)}
+            out.append(found)
+    return out
+
+
+def _written(made: resources.Resource) -> dict[str, Any]:
+    """A resource as the compiler takes it."""
     unknown = []
     fields: dict[str, Any] = {}
     for field in type(made).fields:
-        value = getattr(made, field)
+        value = getattr(made, field, None)
         if isinstance(value, Unknown):
             unknown.append(field)
             value = "<<undefined>>"
@@ -84,8 +113,6 @@ def _export(h: Host, name: str, instance: runtime.Instance) -> dict[str, Any]:
         }
     except (TypeError, ValueError) as e:
         return {"s": "fault", "e": describe(e)}
-    h.exporter.add_resource(made)
-    h.made.setdefault(instance, []).append(made)
     return {"s": "made", "id": made.id.resource_str(), "u": unknown, "j": text}
 
 
@@ -113,6 +140,7 @@ def run_managers(args: dict[str, Any]) -> Any:
         if found is None:
             found = foreign_resource(ident, fields or {})
             h.exporter._resources[ident] = found
+        h.known.add(ident)
         if instance is not None:
             found.model = proxy.DynamicProxy.return_value(instance, context=proxy.ProxyContext(path=f"<{instance!r}>"))
         found.requires = {resources.Id.parse_id(r) for r in requires}
@@ -132,6 +160,8 @@ def run_managers(args: dict[str, Any]) -> Any:
             faults.append(describe(e))
     changed = {}
     for ident, r in table.items():
+        if ident not in h.known:
+            continue  # one that was added
         try:
             after = {_required(x) for x in r.requires}
         except Exception as e:

@@ -73,6 +73,7 @@ class Session:
         peer.handle("export", exporting.export_resources)
         peer.handle("to_id", exporting.to_id)
         peer.handle("managers", exporting.run_managers)
+        peer.handle("added", exporting.added)
         peer.handle("export_function", exporting.run_export)
         peer.handle("finalize", self._finalize)
         try:
