@@ -119,7 +119,7 @@ func (c *Client) follow(ctx context.Context, last *string, first bool, handle fu
 }
 
 // Await calls look until it says that what is waited for has happened, after every event of the given kinds and at least every
-// [ClientConfig].Poll. It returns what look returned last.
+// [ClientConfig].Poll. It returns what look returned last; when ctx ends while look is at it, that is what it returned before.
 func Await[T any](ctx context.Context, c *Client, kinds []string, look func(context.Context) (value T, done bool, err error)) (T, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -141,14 +141,19 @@ func Await[T any](ctx context.Context, c *Client, kinds []string, look func(cont
 	defer func() { cancel(); <-ended }()
 	timer := time.NewTicker(c.config.Poll)
 	defer timer.Stop()
+	var last T
 	for {
 		v, done, err := look(ctx)
-		if err != nil || done {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return last, err
+		case err != nil || done:
 			return v, err
 		}
+		last = v
 		select {
 		case <-ctx.Done():
-			return v, ctx.Err()
+			return last, ctx.Err()
 		case <-news:
 		case <-timer.C:
 		}
