@@ -379,7 +379,8 @@ class ExternalException(RuntimeException):
     def format_trace(self, indent: str = "", indent_level: int = 0) -> str:
         """The text with Python's traceback."""
         # type is the module inmanta.ast.type here, as soon as somebody has imported that.
-        part = "".join(traceback.format_exception_only(self.__cause__.__class__, self.__cause__)).strip()
+        cause = self.__cause__
+        part = "" if cause is None else "".join(traceback.format_exception_only(cause.__class__, cause)).strip()
         return f"{indent * indent_level}{self.format()}\n{indent * indent_level}caused by: {part}"
 
 
