@@ -183,7 +183,8 @@ def is_map(map_in: Any) -> dict[str, str]:
         return map_in
     if not map_in:
         return {}
-    return {k.strip(): v.strip() for k, _, v in (pair.partition("=") for pair in str(map_in).split(","))}
+    pairs = (pair.partition("=") for pair in str(map_in).split(","))
+    return {k.strip(): v.strip() for k, sign, v in pairs if sign and k.strip()}
 
 
 def is_str(value: Any) -> str:

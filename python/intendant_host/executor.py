@@ -437,9 +437,11 @@ class Executor:
         return {"outcome": "unavailable", "code": "no-handler", "message": _cut(message + detail), "traceback": _cut(trace)}
 
     def _result(self, args: Dict[str, Any], ctx: Any, outcome: str) -> Dict[str, Any]:
+        from inmanta.agent.handler import _json_safe
+
         changes = {}
         for name, change in ctx.changes.items():
-            changes[str(name)] = {"current": _bounded(change.current), "desired": _bounded(change.desired)}
+            changes[str(name)] = {"current": _bounded(_json_safe(change.current)), "desired": _bounded(_json_safe(change.desired))}
         return {
             "outcome": outcome,
             "exhausted": self._exhausted and outcome == "failed",

@@ -150,6 +150,15 @@ def _json_safe(value: Any) -> Any:
             return f"<{type(value).__name__}>"
 
 
+def _reported(value: Any) -> Any:
+    """Return a value as it is if it can be encoded when it is sent, else its text."""
+    try:
+        json.dumps(value, default=util.internal_json_encoder)
+    except Exception:  # an object may fail in any way when it is looked at
+        return _json_safe(value)
+    return value
+
+
 class LoggerABC(ABC):
     """A log that takes the values of a message by name: logger.info("%(count)d left", count=3)."""
 
@@ -329,7 +338,7 @@ class HandlerContext(LoggerABC):
 
     def add_change(self, name: str, desired: object, current: object = None) -> None:
         """Report the difference of one attribute."""
-        self._changes[name] = AttributeStateChange(current=_json_safe(current), desired=_json_safe(desired))
+        self._changes[name] = AttributeStateChange(current=_reported(current), desired=_reported(desired))
 
     def add_changes(self, **kwargs: Any) -> None:
         """Report what attributes were set to."""
