@@ -188,6 +188,27 @@ func TestInstallModes(t *testing.T) {
 	}
 }
 
+// A repository without a version is told of, and nobody else is asked for the module; its newest commit can be taken.
+func TestNoVersions(t *testing.T) {
+	t.Parallel()
+	f, other := newForge(t), newForge(t)
+	f.write("dns", "module.yml", "name: dns\nversion: 1.0.0\nlicense: x\n")
+	f.write("dns", "model/_init.cf", "")
+	f.git("dns", "init", "-q")
+	f.git("dns", "add", "-A")
+	f.git("dns", "commit", "-q", "-m", "no tag")
+	other.release("dns", "1.0", "")
+	m := newMachine(t)
+	text := "name: x\nrepo:\n  - " + f.dir + "/{}\n  - " + other.dir + "/{}\nrequires: [dns]\n"
+	_, err := m.Install(t.Context(), project(t, "project.yml", text, "main.cf", ""))
+	if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), "there is no version at all; its repository has no tag that is a version") {
+		t.Errorf("Install = %v", err)
+	}
+	if got := versions(m.install(project(t, "project.yml", text+"install_mode: master\n", "main.cf", "")).Lock); got != "dns 1.0.0" {
+		t.Errorf("chose %s", got)
+	}
+}
+
 func TestImportsAndBuiltins(t *testing.T) {
 	t.Parallel()
 	f := newForge(t)
@@ -402,8 +423,12 @@ func TestCredentialsStayOut(t *testing.T) {
 		t.Errorf("another machine with the lock has %s", versions(got.Lock))
 	}
 	_, err = newMachine(t).Install(t.Context(), project(t, "project.yml", manifest("ada:wr0ngpass@"), "main.cf", ""))
-	if !errors.Is(err, model.ErrNotFound) || strings.Contains(err.Error(), "wr0ngpass") {
-		t.Errorf("with a wrong password: %v, want it to be missing, and no password", err)
+	if !errors.Is(err, model.ErrUnavailable) || errors.Is(err, model.ErrNotFound) || strings.Contains(err.Error(), "wr0ngpass") {
+		t.Errorf("with a wrong password: %v, want it to be refused, and no password", err)
+	}
+	_, err = newMachine(t).Install(t.Context(), project(t, "project.yml", manifest(""), "main.cf", ""))
+	if !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("without credentials: %v, want the module to be missing", err)
 	}
 	lends := newMachine(t, func(c *modules.Config, _ *gitsync.Config) {
 		c.Credentials = func(_ context.Context, r model.Repository) (model.Repository, error) {

@@ -247,6 +247,9 @@ func conflict(name string, demands []demand, all []candidate) error {
 		w, _ := module.ParseVersion(b)
 		return w.Compare(v)
 	})
+	if len(e.Versions) == 0 {
+		e.Hint = "its repository has no tag that is a version, such as 1.2.0: tag one, or take the newest commit with install_mode: master"
+	}
 	if pre {
 		e.Hint = "pre-releases count only with install_mode: prerelease, or when a constraint names one"
 	}

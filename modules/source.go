@@ -116,7 +116,7 @@ func (s *shelf) candidates(ctx context.Context, name string, demands []demand) (
 		return nil, err
 	}
 	switch {
-	case found != nil:
+	case found != nil: // a repository without a version is no reason to take another's module
 		return found, nil
 	case s.ask.hasIndex():
 		return []candidate{{source: module.SourceIndex, any: true}}, nil
@@ -186,7 +186,7 @@ func (s *shelf) repositories(ctx context.Context, name string) (found []candidat
 			// Going on with another repository would let an outage change whose code is used.
 			return nil, nil, fmt.Errorf("looking for module %s: %w", name, l.err)
 		}
-		return append(old, s.versions(l)...), nil, nil
+		return append(append([]candidate{}, old...), s.versions(l)...), nil, nil
 	}
 	return nil, tried, nil
 }

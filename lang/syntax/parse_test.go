@@ -604,8 +604,10 @@ func TestHints(t *testing.T) {
 		{"x = {# " + strings.Repeat("long ", 100) + "\n= 1}", "", ""},
 		{"x = f(1))", "no opening bracket", ""},
 		{"Host = 3", "begins with a small letter", ""},
-		{"implementation x for A:\n    if a:\n        for b in c:\n            d = 1\n    end\nend\nentity B:\nend", "close the block with end",
-			"main.cf:3:9: this block has not been closed: the next end stands further to the left"},
+		{
+			"implementation x for A:\n    if a:\n        for b in c:\n            d = 1\n    end\nend\nentity B:\nend", "close the block with end",
+			"main.cf:3:9: this block has not been closed: the next end stands further to the left",
+		},
 		{"x = y<-1", "write a space", ""},
 		{"True\n---", "", ""},
 		{"for i [1]:\nend", "is in missing behind i?", ""},
