@@ -155,8 +155,11 @@ func (f *testFlags) testProject(dir string, root fs.FS, about module.Description
 	return nil
 }
 
-// testTexts matches the long texts of Python sources, testImports the imports of models in them.
+// testTexts matches the long texts of Python sources, testImports the imports of models in them; shortImports matches a short text that
+// begins with one.
 var (
+	shortImports = lazyregexp.New(`["']import[ \t]+([a-z_][a-z0-9_]*)`)
+
 	testTexts   = lazyregexp.New(`"""(?s:.*?)"""|'''(?s:.*?)'''`)
 	testImports = lazyregexp.New(`(?m)^(?:"""|''')?[ \t]*import[ \t]+([a-z_][a-z0-9_]*)(?:::[a-z0-9_:]+)?(?:[ \t]+as[ \t]+[a-z_][a-z0-9_]*)?[ \t]*$`)
 )
@@ -174,6 +177,9 @@ func mentionedIn(root fs.FS) ([]string, error) {
 		text, err := fs.ReadFile(root, name)
 		if err != nil {
 			return err //nolint:wrapcheck // it names the file
+		}
+		for _, m := range shortImports().FindAllSubmatch(text, -1) {
+			out = append(out, string(m[1]))
 		}
 		for _, model := range testTexts().FindAll(text, -1) {
 			for _, m := range testImports().FindAllSubmatch(model, -1) {

@@ -98,7 +98,9 @@ func TestImportsOfTests(t *testing.T) {
 		"dns/model/_init.cf":        "import net\nimport base\n",
 		"extra/module.yml":          "name: extra\nversion: 1.0\nlicense: x\n",
 		"extra/model/_init.cf":      "",
-		"dns/tests/test_more.py":    "import os\ndef test_more(project):\n    project.compile(\"\"\"\n        import extra as e\n        import dns\n    \"\"\")\n",
+		"dns/tests/test_more.py":    "import os\ndef test_more(project):\n    project.compile(\"\"\"\n        import extra as e\n        import dns\n    \"\"\")\n    project.compile('import short')\n",
+		"short/module.yml":          "name: short\nversion: 1.0\nlicense: x\n",
+		"short/model/_init.cf":      "",
 		"dns/tests/test_dns.py":     "def test_origin(project):\n    project.compile('import dns\\nimport base\\nstd::print(base::origin())')\n    assert project.get_stdout() == 'fetched\\n'\n",
 		"dns/docs/tests/test_no.py": "def test_example_that_is_none():\n    raise AssertionError\n",
 	} {
@@ -107,7 +109,7 @@ func TestImportsOfTests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"net", "base", "extra"} {
+	for _, name := range []string{"net", "base", "extra", "short"} {
 		for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "-qm", "one"}} {
 			cmd := exec.CommandContext(t.Context(), "git", args...)
 			cmd.Dir = filepath.Join(dir, name)
