@@ -45,6 +45,9 @@ const faulty = `
             os.system("echo printed by a child; printf 'and an error' >&2")
         if what == "streams closed":
             os.close(1); os.close(2)
+            self.file = open(os.environ["TMPDIR"] + "/a-file", "wb", buffering=0)
+            assert self.file.fileno() == 1
+            os.write(1, b"its own")
         if what == "flood":
             for i in range(20000):
                 ctx.info("line %(i)d " + "x" * 200, i=i)
@@ -146,6 +149,9 @@ func TestTroubleHurtsItsResourceAlone(t *testing.T) {
 	eaters, err := os.ReadFile(filepath.Join(temp, "eaters"))
 	if err != nil || len(strings.Fields(string(eaters))) != 3 {
 		t.Fatalf("processes that took memory: %q, %v; want 3", eaters, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(temp, "a-file")); err != nil || string(text) != "its own" {
+		t.Errorf("a file that got the number of a standard stream has %q, %v", text, err)
 	}
 	for pid := range strings.FieldsSeq(string(eaters)) {
 		await(t, "process "+pid+" ended", func() bool { return !running(pid) })

@@ -148,6 +148,8 @@ class Executor:
         # guards _task, so that an interrupt never hits the operation after the one it is meant for
         self._lock = threading.Lock()
         self._task: Optional[str] = None
+        # Where output goes, whatever code of modules makes of descriptors 1 and 2: a file may have their numbers later on.
+        self._output = (os.dup(1), os.dup(2))
         self._failures: Dict[str, str] = {}
         self._exhausted = False
         self._agent: Any = None
@@ -256,11 +258,11 @@ class Executor:
 
     def _end_output(self, task: str) -> None:
         """Mark in both streams where the output of an operation ends: the other side reads them apart from the answer."""
-        for fd, stream in ((1, sys.stdout), (2, sys.stderr)):
+        for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()
-            with contextlib.suppress(OSError):
-                os.write(fd, f"\0end {task}\n".encode())
+        for fd in self._output:
+            os.write(fd, f"\0end {task}\n".encode())
 
     def interrupt(self, args: Dict[str, Any]) -> bool:
         """Raise TaskInterrupted in the operation, if it is the present one."""
