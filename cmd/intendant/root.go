@@ -75,7 +75,11 @@ func newRootCommand() *cobra.Command {
 	})
 	root.AddCommand(commands(g)...)
 	usageErrors(root)
-	completions(root)
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		if strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) { // only then, as it would take two fifths of each start
+			completions(root)
+		}
+	}
 	return root
 }
 
