@@ -31,22 +31,18 @@ func (p *parser) importStmt() Stmt {
 	s := &Import{Pos: p.pos()}
 	p.next()
 	s.Name = p.nsRef()
+	if p.accept(tAs) {
+		s.Alias = p.ident()
+		defer p.checkHyphen(s.Alias)
+	}
 	if strings.Contains(s.Name.Text, "-") {
 		p.report("CompilerException", s.Name.Span(), "%s is not a valid module name: hyphens are not allowed, please use underscores instead.", s.Name.Text)
-	}
-	if p.accept(tAs) {
-		s.Alias = p.declared()
 	}
 	return s
 }
 
-// declared reads the identifier of a definition, in which hyphens are not allowed.
-func (p *parser) declared() Name {
-	n := p.ident()
-	p.checkHyphen(n)
-	return n
-}
-
+// checkHyphen complains about hyphens in the name of a definition. It is called when the definition has been read, also when that
+// failed: what is wrong with a name comes behind what is wrong with the rest, as the reference has it.
 func (p *parser) checkHyphen(n Name) {
 	if strings.Contains(n.Text, "-") {
 		p.report("HyphenException", n.Span(), "The use of '-' in identifiers is not allowed. please rename %s.", n.Text)
@@ -155,7 +151,8 @@ func (p *parser) attribute() *Attribute {
 	a.Type.EndPos = p.prevEnd()
 	switch {
 	case p.tok.kind == tID:
-		a.Name = p.declared()
+		a.Name = p.ident()
+		defer p.checkHyphen(a.Name)
 	case p.tok.kind == tCID && !isDict:
 		a.Name = p.nameOf(p.tok)
 		p.next()
@@ -220,7 +217,8 @@ func (p *parser) implementation() Stmt {
 	s := &Implementation{Pos: p.pos()}
 	p.begins()
 	p.next()
-	s.Name = p.declared()
+	s.Name = p.ident()
+	defer p.checkHyphen(s.Name)
 	p.head(func() {
 		p.expect(tFor)
 		s.For = p.classRef()
@@ -309,7 +307,8 @@ func (p *parser) typedef() Stmt {
 	if p.tok.kind == tCID {
 		p.defaultConstructor()
 	}
-	s.Name = p.declared()
+	s.Name = p.ident()
+	defer p.checkHyphen(s.Name)
 	p.expect(tAs)
 	s.Base = p.nsRef()
 	if p.tok.kind == tRegex {
@@ -478,7 +477,11 @@ func (p *parser) ifStmt() Stmt {
 func (p *parser) relation(left QName) Stmt {
 	s := &Relation{Left: RelationEnd{Entity: left}, Dot: p.pos()}
 	p.next()
-	s.Left.Name = p.declared()
+	s.Left.Name = p.ident()
+	defer func() {
+		p.checkHyphen(s.Left.Name)
+		p.checkHyphen(s.Right.Name)
+	}()
 	p.multiplicity(&s.Left)
 	if p.tok.kind == tRel {
 		s.Op = p.pos()
@@ -491,7 +494,7 @@ func (p *parser) relation(left QName) Stmt {
 	}
 	s.Right.Entity = p.classRef()
 	if p.accept(tDot) {
-		s.Right.Name = p.declared()
+		s.Right.Name = p.ident()
 		p.multiplicity(&s.Right)
 	}
 	s.Doc = p.optionalDoc()

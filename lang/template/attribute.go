@@ -17,8 +17,7 @@ func (r *renderer) getAttribute(v any, name string) any {
 			return item
 		}
 	}
-	if _, ok := v.(value.Instance); ok {
-		// What a model does not have is undefined in the lenient way.
+	if _, ok := v.(value.Instance); ok && r.lenient {
 		return &undefined{obj: v, name: value.String(name), hint: "variable " + name + " not set on " + text(v)}
 	}
 	return r.undefined(v, value.String(name))
@@ -49,7 +48,7 @@ func (r *renderer) getItem(v, index any) any {
 		if a, ok := r.attribute(v, name); ok {
 			return a
 		}
-		if i, ok := v.(value.Instance); ok {
+		if i, ok := v.(value.Instance); ok && r.lenient {
 			return &undefined{obj: v, name: index, hint: "variable " + name + " not set on " + text(i)}
 		}
 	}
@@ -264,7 +263,7 @@ func (r *renderer) attribute(v any, name string) (any, bool) {
 // instanceAttribute reads an attribute of the model.
 func (r *renderer) instanceAttribute(i value.Instance, name string) (any, bool) {
 	v, ok, err := i.Attribute(name)
-	if _, optional := errors.AsType[*value.OptionalError](err); optional {
+	if _, optional := errors.AsType[*value.OptionalError](err); optional && r.lenient {
 		return nil, false
 	}
 	check(err)

@@ -19,6 +19,9 @@ type renderer struct {
 	random func(n int) []byte
 	// strict makes every use of an undefined variable a fault.
 	strict bool
+	// lenient makes attributes that an instance does not have undefined in the way that may be printed, tested and so on. The
+	// reference does so with variables that it finds in the model itself, not with those that it is given.
+	lenient bool
 	// escapes makes templates escape what they print from the start.
 	escapes bool
 	globals map[string]any

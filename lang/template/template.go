@@ -99,8 +99,9 @@ func (e *Engine) RenderText(name string, o Options) (string, error) {
 // Render renders a template of a module, as the plugin std::template does. path is module/relative, or ./relative for the
 // calling module. With variables the template sees only those; otherwise it sees the variables of the place of the call.
 //
-// A variable that does not exist is a fault as soon as it is used; an attribute that an instance does not have, or an optional
-// relation without a value, is merely undefined. [*value.UnsetError] and [*value.UnknownError] are passed on; other errors are
+// A variable that does not exist is a fault as soon as it is used. An attribute that an instance does not have, or an optional
+// relation without a value, is merely undefined without variables; with them the first is a fault when it is used, the second at
+// once ([*value.OptionalError]). [*value.UnsetError] and [*value.UnknownError] are passed on; other errors are
 // [*Error] or come from a plugin.
 func (e *Engine) Render(c value.Context, path string, variables *value.Dict) (string, error) {
 	r := e.renderer()
@@ -135,6 +136,7 @@ func (e *Engine) Render(c value.Context, path string, variables *value.Dict) (st
 			}
 		}
 	} else {
+		r.lenient = true
 		ctx.host = func(name string) (any, bool) { return lookupModel(c, name) }
 	}
 	return r.render(path, ctx, false)

@@ -188,6 +188,27 @@ func TestVariablesOnly(t *testing.T) {
 	}
 }
 
+// Instances that a template is given as variables have attributes like those in the model: nothing stands for what is not there.
+func TestGivenInstances(t *testing.T) {
+	t.Parallel()
+	for template, want := range map[string]string{
+		"{{ s.nope }}": "has no attribute 'nope'", "{{ s['nope'] }}": "has no attribute 'nope'", "{{ s.nope is defined }}": "",
+		"{{ s.backup }}": "Optional variable accessed", "{{ s.backup is defined }}": "Optional variable accessed",
+	} {
+		h, server := world()
+		h.templates["web/main.j2"] = template
+		vars := value.NewDict(1)
+		vars.Set("s", server)
+		got, err := New().Render(h, "./main.j2", vars)
+		if want == "" && (err != nil || got != "False") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s gives %q, %v, want %q", template, got, err, want)
+		}
+		if got, err := New().Render(h, "./main.j2", nil); err != nil || got != "" && got != "False" {
+			t.Errorf("%s without variables gives %q, %v, want nothing", template, got, err)
+		}
+	}
+}
+
 func TestPropagation(t *testing.T) {
 	t.Parallel()
 	unset := func(err error) bool { _, ok := errors.AsType[*value.UnsetError](err); return ok }
