@@ -18,7 +18,9 @@ func newExplainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [CODE]",
 		Short: "Explain a code of the compiler's diagnostics, or list all codes",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `Print what a code of the compiler's diagnostics stands for, a small project that has the fault, how to mend it, and the same
+without it. Upper and lower case are the same. Without a code all are listed.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all := lang.Explanations()
 			switch {

@@ -59,8 +59,13 @@ func (g *globals) logger(c *config.Config, w *os.File) *slog.Logger {
 func newRootCommand() *cobra.Command {
 	g := &globals{}
 	root := &cobra.Command{
-		Use:           "intendant",
-		Short:         "Push to git, see it deployed: an autonomous orchestrator for declarative models",
+		Use:   "intendant",
+		Short: "Push to git, see it deployed: an autonomous orchestrator for declarative models",
+		Long: `Push to git, see it deployed: an autonomous orchestrator for declarative models.
+
+For authors of models: project init, check, compile, fmt, eval, graph, lsp, explain, module. For a server: server, agent, and all
+others. Every command has the exit status 0 when it did what it was asked for, 1 when that did not work out (a model with faults, a
+refused request), 2 when the command line makes no sense, and 3 for a fault of the program itself.`,
 		Version:       buildVersion(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
