@@ -193,3 +193,33 @@ class Port(Resource):
 		t.Errorf("the model prints %q, want that the address is unknown", o.stdout)
 	}
 }
+
+// A value that a resource can not have is reported with the field that it is in, at the instance.
+func TestResourceFaults(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string][2]string{
+		"{1}":                {"TypeError", "field extra of resource m::R[a,name=r] can not be exported: {1} is not JSON serializable"},
+		"[{'deep': b'x'}]":   {"TypeError", "field extra of resource m::R[a,name=r] can not be exported: b'x' is not JSON serializable"},
+		"float('nan')":       {"ValueError", "field extra of resource m::R[a,name=r] can not be exported: Out of range float values are not JSON compliant"},
+		"[{1: 2}]":           {"ExternalException", "the keys of a dict in a resource have to be strings, 1 at path extra[0] is none"},
+		"entity":             {"ExternalException", "in resource is not JSON serializable at path extra"},
+		"entity.nothing":     {"ExternalException", "Failed to get attribute 'extra' for export on 'm::R'"},
+		"[entity.name][1]":   {"ExternalException", "IndexError"},
+		"resource_of(value)": {"ExternalException", "NameError"},
+	} {
+		d := compile(t, project(`m::R(name="r")`, "entity R extends std::Resource:\n    string name\n    string agent = \"a\"\nend\nimplement R using std::none", `
+from inmanta.resources import Resource, resource
+
+@resource("m::R", agent="agent", id_attribute="name")
+class R(Resource):
+    fields = ("name", "extra")
+
+    @staticmethod
+    def get_extra(exporter, entity):
+        return `+value+`
+`), nil).fails(t, want[0], want[1])
+		if d.Range.File != "main.cf" || d.Range.Start.Line != 2 {
+			t.Errorf("%s: reported at %s", value, d.Range)
+		}
+	}
+}

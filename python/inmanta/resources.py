@@ -201,7 +201,9 @@ class ReferenceSubCollector:
             entries = value._allow_references() if isinstance(value, proxy.DictProxy) else value
             out = {}
             for key, v in entries.items():
-                quoted = str(key).replace("'", "\\'")
+                if not isinstance(key, str):
+                    raise TypeError(f"the keys of a dict in a resource have to be strings, {key!r} at path {path} is none")
+                quoted = key.replace("'", "\\'")
                 out[key] = self.collect_references(v, f"{path}.'{quoted}'")
             return out
         if isinstance(value, references.Reference):

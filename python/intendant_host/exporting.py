@@ -76,6 +76,16 @@ def _export(h: Host, name: str, instance: runtime.Instance) -> dict[str, Any]:
     return out
 
 
+def _unwritable(fields: dict[str, Any]) -> str:
+    """The name of the first field whose value has no form in JSON."""
+    for name, value in fields.items():
+        try:
+            json.dumps(value, default=_encode_json, allow_nan=False)
+        except (TypeError, ValueError):
+            return name
+    return "?"
+
+
 def added(args: Any) -> list[dict[str, Any]]:
     """The resources that Python code added by itself, which no instance stands for."""
     h = host()
@@ -112,7 +122,8 @@ def _written(made: resources.Resource) -> dict[str, Any]:
             "e": {"class": "ValueError", "message": "a field contains itself", "traceback": "", "data": {"kind": "other"}},
         }
     except (TypeError, ValueError) as e:
-        return {"s": "fault", "e": describe(e)}
+        text = f"field {_unwritable(fields)} of resource {made.id} can not be exported: {e}"
+        return {"s": "fault", "e": {"class": type(e).__name__, "message": text, "traceback": "", "data": {"kind": "compiler"}}}
     return {"s": "made", "id": made.id.resource_str(), "u": unknown, "j": text}
 
 
