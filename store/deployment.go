@@ -3,12 +3,10 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/store/sqlgen"
@@ -94,15 +92,6 @@ func (s *Store) ReleaseLease(ctx context.Context, lease model.Lease) error {
 		}
 		return err
 	})
-}
-
-// fence fails with model.ErrFenced when the lease is not the current one, and keeps it current until the transaction ends.
-func (tx *Tx) fence(ctx context.Context, lease model.Lease) error {
-	token, err := tx.CheckLease(ctx, lease.Environment.UUID)
-	if errors.Is(err, pgx.ErrNoRows) || (err == nil && token != lease.Token) {
-		return fmt.Errorf("environment %s, lease %d of %s: %w", lease.Environment, lease.Token, lease.Owner, model.ErrFenced)
-	}
-	return err
 }
 
 // SchedulableEnvironments lists the environments that have a version, released or not, and are not halted.
@@ -245,7 +234,7 @@ func (tx *Tx) enqueue(ctx context.Context, c model.Command) error {
 // SaveDryRunResults stores what a dry run found, under the lease; a resource counts once. [model.ErrFenced]; [model.ErrNotFound].
 func (s *Store) SaveDryRunResults(ctx context.Context, lease model.Lease, dryRun model.DryRunID, results []model.DryRunResult) error {
 	return s.InTx(ctx, func(tx *Tx) error {
-		if err := tx.fence(ctx, lease); err != nil {
+		if err := tx.pipe(ctx, func(q *pipeline) error { return q.fence(ctx, lease) }); err != nil {
 			return err
 		}
 		if _, err := tx.LockDryRun(ctx, dryRun.UUID, lease.Environment.UUID); err != nil {

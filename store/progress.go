@@ -23,11 +23,17 @@ func (s *Store) SaveProgress(ctx context.Context, lease model.Lease, p model.Pro
 		p.Now = s.now()
 	}
 	return s.InTx(ctx, func(tx *Tx) error {
-		if err := tx.fence(ctx, lease); err != nil {
-			return err
-		}
 		env := lease.Environment
-		if err := tx.pipe(ctx, func(q *pipeline) error { return q.progress(ctx, env, p) }); err != nil {
+		if len(p.States)+len(p.Started)+len(p.Finished)+len(p.Abandoned) > 0 || p.Processed != 0 {
+			tx.hint(model.TopicResourceChanged, env, "")
+		}
+		err := tx.pipe(ctx, func(q *pipeline) error {
+			if err := q.fence(ctx, lease); err != nil {
+				return err
+			}
+			return q.progress(ctx, env, p)
+		})
+		if err != nil {
 			return err
 		}
 		fresh, err := tx.finishActions(ctx, env, p.Finished)
@@ -36,9 +42,6 @@ func (s *Store) SaveProgress(ctx context.Context, lease model.Lease, p model.Pro
 		}
 		if err := tx.saveFacts(ctx, env, fresh, p.Now); err != nil {
 			return err
-		}
-		if len(p.States)+len(p.Started)+len(p.Finished)+len(p.Abandoned) > 0 || p.Processed != 0 {
-			tx.hint(model.TopicResourceChanged, env, "")
 		}
 		// Only when nothing more was begun can everything be done; looking at every save would cost the size of the environment.
 		if len(p.Started) == 0 && (len(p.Finished) > 0 || p.Processed != 0) {

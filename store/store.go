@@ -143,6 +143,9 @@ type Tx struct {
 	onCommit []func()
 }
 
+// notify sends hints on the channel.
+const notify = "SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p"
+
 // hint tells subscribers, once the transaction has been committed, that something changed.
 func (tx *Tx) hint(topic model.Topic, env model.EnvironmentID, id string) {
 	tx.hints = append(tx.hints, encodeHint(model.Hint{Topic: topic, Environment: env, ID: id}))
@@ -152,6 +155,8 @@ func (tx *Tx) hint(topic model.Topic, env model.EnvironmentID, id string) {
 type pipeline struct {
 	*sqlgen.Queries
 	batch pgx.Batch
+	// check, when set, judges what the next statement did.
+	check func(pgconn.CommandTag) error
 }
 
 // errPipeline tells of a statement with an answer where none can be had.
@@ -159,7 +164,11 @@ var errPipeline = errors.New("a pipeline has no answers")
 
 // Exec queues a statement.
 func (q *pipeline) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	q.batch.Queue(sql, args...)
+	queued := q.batch.Queue(sql, args...)
+	if q.check != nil {
+		queued.Exec(q.check)
+		q.check = nil
+	}
 	return pgconn.CommandTag{}, nil
 }
 
@@ -173,12 +182,28 @@ type noRow struct{}
 
 func (noRow) Scan(...any) error { return errPipeline }
 
-// pipe runs the statements that work queues in one round trip.
+// fence makes the pipeline fail with model.ErrFenced when the lease is not the current one, and keeps it current until the transaction
+// ends. What was queued behind it is then taken back with the transaction.
+func (q *pipeline) fence(ctx context.Context, lease model.Lease) error {
+	q.check = func(tag pgconn.CommandTag) error {
+		if tag.RowsAffected() == 0 {
+			return fmt.Errorf("environment %s, lease %d of %s: %w", lease.Environment, lease.Token, lease.Owner, model.ErrFenced)
+		}
+		return nil
+	}
+	return q.HoldLease(ctx, lease.Environment.UUID, lease.Token)
+}
+
+// pipe runs the statements that work queues, with the hints given so far, in one round trip.
 func (tx *Tx) pipe(ctx context.Context, work func(*pipeline) error) error {
 	p := &pipeline{}
 	p.Queries = sqlgen.New(p)
 	if err := work(p); err != nil {
 		return err
+	}
+	if len(tx.hints) > 0 {
+		p.batch.Queue(notify, channel, tx.hints)
+		tx.hints = nil
 	}
 	return tx.SendBatch(ctx, &p.batch).Close()
 }
@@ -225,7 +250,7 @@ func (s *Store) tryTx(ctx context.Context, opts pgx.TxOptions, work func(tx *Tx)
 		return err
 	}
 	if len(tx.hints) > 0 {
-		if _, err := t.Exec(ctx, "SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p", channel, tx.hints); err != nil {
+		if _, err := t.Exec(ctx, notify, channel, tx.hints); err != nil {
 			return err
 		}
 	}

@@ -11,9 +11,10 @@ RETURNING environment, token;
 -- name: ReleaseLease :execrows
 UPDATE lease SET owner = '', expires_at = NULL WHERE environment = @environment AND token = @token AND owner = @owner;
 
--- A share lock: a new owner waits for the writes of the old one, and afterwards the old one's are refused.
--- name: CheckLease :one
-SELECT token FROM lease WHERE environment = @environment FOR SHARE;
+-- A share lock: a new owner waits for the writes of the old one, and afterwards the old one's are refused. Without a row the lease is
+-- not the current one.
+-- name: HoldLease :exec
+SELECT 1 FROM lease WHERE environment = @environment AND token = @token FOR SHARE;
 
 -- name: SetProcessed :exec
 UPDATE lease SET processed = @processed WHERE environment = @environment;

@@ -90,18 +90,6 @@ func (q *Queries) AcquireLeases(ctx context.Context, arg AcquireLeasesParams) ([
 	return items, nil
 }
 
-const checkLease = `-- name: CheckLease :one
-SELECT token FROM lease WHERE environment = $1 FOR SHARE
-`
-
-// A share lock: a new owner waits for the writes of the old one, and afterwards the old one's are refused.
-func (q *Queries) CheckLease(ctx context.Context, environment uuid.UUID) (int64, error) {
-	row := q.db.QueryRow(ctx, checkLease, environment)
-	var token int64
-	err := row.Scan(&token)
-	return token, err
-}
-
 const countDownDryRun = `-- name: CountDownDryRun :exec
 UPDATE dryrun SET todo = greatest(0, todo - $1::integer) WHERE id = $2
 `
@@ -335,6 +323,17 @@ func (q *Queries) GetProcessed(ctx context.Context, environment uuid.UUID) (int3
 	var column_1 int32
 	err := row.Scan(&column_1)
 	return column_1, err
+}
+
+const holdLease = `-- name: HoldLease :exec
+SELECT 1 FROM lease WHERE environment = $1 AND token = $2 FOR SHARE
+`
+
+// A share lock: a new owner waits for the writes of the old one, and afterwards the old one's are refused. Without a row the lease is
+// not the current one.
+func (q *Queries) HoldLease(ctx context.Context, environment uuid.UUID, token int64) error {
+	_, err := q.db.Exec(ctx, holdLease, environment, token)
+	return err
 }
 
 const insertCommand = `-- name: InsertCommand :execrows
