@@ -163,7 +163,7 @@ func (s Spec) check() error {
 	}
 	if len(s.Requirements) > 0 && s.Index.URL == "" && len(s.Index.Extra) == 0 && len(s.Index.FindLinks) == 0 && !s.Index.UseSystemConfig {
 		return fmt.Errorf("installing %s needs a package index: set pip.index_url in project.yml, or pip.use_system_config: true "+
-			"for the index that pip is set up with on this machine: %w", quoteSome(s.Requirements), model.ErrInvalid)
+			"for the index that pip is set up with on this machine; or name directories with wheels in find-links ([python]) or pip-find-links ([agent]): %w", quoteSome(s.Requirements), model.ErrInvalid)
 	}
 	return nil
 }
