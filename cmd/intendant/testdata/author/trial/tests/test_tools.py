@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 import inmanta_plugins.std  # before anything was compiled
+import pytest
 from inmanta import loader, references
 from inmanta.server.protocol import Server
+from pytest_inmanta.server import StartError, run_server
 
 
 def test_std_at_import(project):
@@ -90,3 +92,15 @@ def test_server(server, environment, sync_client, project):
 def test_server_of_another_test(server, client, sync_client):
     assert client.name == "client"
     assert sync_client.project_list().code == 200
+
+
+def test_server_that_does_not_start(tmp_path, monkeypatch):
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho 'no database' >&2\nexit 3\n", encoding="utf-8")
+    broken.chmod(0o700)
+    monkeypatch.setenv("INTENDANT", str(broken))
+    with pytest.raises(StartError, match="(?s)status 3.*no database"):
+        next(run_server(str(tmp_path)))
+    monkeypatch.setenv("INTENDANT", str(tmp_path / "missing"))
+    with pytest.raises(StartError, match="missing can not be run"):
+        next(run_server(str(tmp_path)))
