@@ -38,7 +38,8 @@ func TestBoundary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := boundaryPrelude
+	var code strings.Builder
+	code.WriteString(boundaryPrelude)
 	functions := map[string]int{}
 	var taken, refused []boundaryCase
 	for line := range strings.Lines(string(raw)) {
@@ -55,7 +56,7 @@ func TestBoundary(t *testing.T) {
 		if !known {
 			n = len(functions)
 			functions[annotation] = n
-			code += fmt.Sprintf("\n@plugin\ndef f%d(key: int, x: %s) -> str:\n    return str(key) + \" \" + shape(x)\n", n, annotation)
+			fmt.Fprintf(&code, "\n@plugin\ndef f%d(key: int, x: %s) -> str:\n    return str(key) + \" \" + shape(x)\n", n, annotation)
 		}
 		c := boundaryCase{function: n, line: line, value: value, outcome: outcome}
 		if outcome == "!" {
@@ -73,7 +74,7 @@ func TestBoundary(t *testing.T) {
 		for i, c := range taken {
 			fmt.Fprintf(&main, "std::print(m::f%d(%d, %s))\n", c.function, i, c.value)
 		}
-		o := compile(t, project(main.String(), "", code), nil).succeed(t)
+		o := compile(t, project(main.String(), "", code.String()), nil).succeed(t)
 		got := map[int]string{}
 		for line := range strings.SplitSeq(strings.TrimSpace(o.stdout), "\n") {
 			key, text, _ := strings.Cut(line, " ")
@@ -99,7 +100,7 @@ func TestBoundary(t *testing.T) {
 			for i, c := range group {
 				fmt.Fprintf(&main, "m::f%d(%d, %s)\n", c.function, i, c.value)
 			}
-			o := compile(t, project(main.String(), "", code), nil)
+			o := compile(t, project(main.String(), "", code.String()), nil)
 			faulty := map[int]bool{}
 			for _, d := range o.diags.Errors() {
 				if d.Code == "PluginTypeException" && d.Range.File == "main.cf" {
