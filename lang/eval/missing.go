@@ -98,28 +98,39 @@ func (q *inquiry) missing(vs []*variable) []*check.Fault {
 // causes leaves out the gaps that are there because of another one, such as a condition that waits for an attribute without a value,
 // and all but one of those that wait for each other.
 func (g *gaps) causes() {
-	var kept []*gap
-	for n, x := range g.list {
-		caused := slices.ContainsFunc(g.list, func(y *gap) bool {
-			return y != x && y.missed != nil && x.behind[y.missed] && !y.behind[x.missed]
-		})
-		told := slices.ContainsFunc(g.list[:n], func(y *gap) bool { return y.behind[x.missed] && x.behind[y.missed] })
-		if !caused && !told {
-			kept = append(kept, x)
+	var explained []*gap // few, however many there are
+	for _, x := range g.list {
+		if x.missed != nil {
+			explained = append(explained, x)
 		}
 	}
-	for _, x := range g.list {
-		if x.missed == nil || slices.Contains(kept, x) {
-			continue
-		}
-		for _, y := range kept {
-			if x.behind[y.missed] && !y.behind[x.missed] {
-				y.fault.Note(nil, "the %s waits for it", describe(x.missed))
-				break
+	follows := map[*gap]*gap{} // the one that each is left out for
+	for n, x := range explained {
+		for k, y := range explained {
+			mutual := y.behind[x.missed]
+			if x != y && x.behind[y.missed] && (!mutual || k < n) && follows[x] == nil {
+				follows[x] = y
 			}
 		}
 	}
-	g.list = kept
+	for _, x := range explained { // explanations are bounded, so that they may lead in a circle unseen: one of those has to stay
+		y := follows[x]
+		for range explained {
+			if y == nil || y == x {
+				break
+			}
+			y = follows[y]
+		}
+		if y == x {
+			delete(follows, x)
+		}
+	}
+	for _, x := range explained {
+		if y := follows[x]; y != nil && follows[y] == nil && !y.behind[x.missed] {
+			y.fault.Note(nil, "the %s waits for it", describe(x.missed))
+		}
+	}
+	g.list = slices.DeleteFunc(g.list, func(x *gap) bool { return follows[x] != nil })
 }
 
 // why explains a missing value, and what waits for it.
