@@ -15,8 +15,8 @@ import (
 	"github.com/intendant/intendant/slab"
 )
 
-// decoder reads a YAML mapping key by key and keeps what is wrong with it. Numbers and booleans are fine where text is
-// expected, as in the reference.
+// decoder reads a YAML mapping key by key and keeps what is wrong with it. Numbers are fine where text is expected, as in the
+// reference, but not what its YAML (1.1) takes for a boolean or a date.
 type decoder struct {
 	file   string
 	node   *yaml.Node
@@ -35,8 +35,15 @@ func newDecoder(file string, src []byte) (*decoder, *diag.Diagnostic) {
 		d := diag.Errorf("InvalidMetadata", r, "Metadata defined in %s is invalid:\n  %s", file, fmt.Sprintf(format, args...))
 		return &d
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(src, &doc); err != nil {
+	var doc, next yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(src))
+	if err := documents.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fault(errorLine(err), "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	switch err := documents.Decode(&next); {
+	case err == nil:
+		return nil, fault(next.Line, "the file must hold a single document")
+	case !errors.Is(err, io.EOF):
 		return nil, fault(errorLine(err), "%s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if len(doc.Content) == 0 {
@@ -127,7 +134,36 @@ func (d *decoder) text(key string) string {
 		d.invalid(n, key, "expected text")
 		return ""
 	}
+	d.checkText(n, key)
 	return n.Value
+}
+
+// checkText complains about what looks like text and is none in YAML 1.1.
+func (d *decoder) checkText(n *yaml.Node, key string) {
+	if n.Style != 0 {
+		return
+	}
+	switch strings.ToLower(n.Value) {
+	case "true", "false", "yes", "no", "on", "off":
+		d.invalid(n, key, "expected text, and %s is a boolean: put it in quotes", n.Value)
+	case "=", "<<":
+		d.invalid(n, key, "expected text, and %s has a meaning of its own in YAML: put it in quotes", n.Value)
+	default:
+		if n.Tag == "!!timestamp" {
+			d.invalid(n, key, "expected text, and %s is a date: put it in quotes", n.Value)
+		}
+	}
+}
+
+// requirements is a list of requirements on modules and packages.
+func (d *decoder) requirements(key string) []string {
+	out := d.list(key)
+	for _, text := range out {
+		if _, err := ParseRequirement(text); err != nil {
+			d.invalid(d.get(key), key, "%v", err)
+		}
+	}
+	return out
 }
 
 // list is a list of texts. A single text makes a list of one.
@@ -138,6 +174,7 @@ func (d *decoder) list(key string) []string {
 	}
 	switch n.Kind {
 	case yaml.ScalarNode:
+		d.checkText(n, key)
 		return []string{n.Value}
 	case yaml.SequenceNode:
 		var out []string
@@ -147,6 +184,7 @@ func (d *decoder) list(key string) []string {
 				d.invalid(item, key, "expected a list of texts")
 				return nil
 			}
+			d.checkText(item, key)
 			out = append(out, item.Value)
 		}
 		return out
@@ -161,9 +199,9 @@ func (d *decoder) flag(key string, otherwise bool) bool {
 		return otherwise
 	}
 	switch strings.ToLower(n.Value) {
-	case "true", "yes", "on", "1":
+	case "true", "t", "yes", "y", "on", "1":
 		return true
-	case "false", "no", "off", "0":
+	case "false", "f", "no", "n", "off", "0":
 		return false
 	}
 	d.invalid(n, key, "expected true or false")

@@ -138,6 +138,36 @@ func TestLoadFaults(t *testing.T) {
 		files: tree("project.yml", "- name", "main.cf", ""),
 		want:  "project.yml:1: error: Metadata defined in project.yml is invalid: the file must hold a mapping of keys to values [InvalidMetadata]",
 	}, {
+		name:  "manifest of two documents",
+		files: tree("project.yml", "name: a\n---\nname: b\n", "main.cf", ""),
+		want:  "Metadata defined in project.yml is invalid: the file must hold a single document [InvalidMetadata]",
+	}, {
+		name:  "manifest whose second document is no YAML",
+		files: tree("project.yml", "name: a\n---\nname: [\n", "main.cf", ""),
+		want:  "[InvalidMetadata]",
+	}, {
+		name:  "boolean for a text",
+		files: tree("project.yml", "name: yes\n", "main.cf", ""),
+		want:  "project.yml:1:7: error: Metadata defined in project.yml is invalid: name: expected text, and yes is a boolean: put it in quotes [InvalidMetadata]",
+	}, {
+		name:  "date for a text",
+		files: tree("project.yml", "name: a\nmodulepath: [2020-01-01]\n", "main.cf", ""),
+		want:  "modulepath: expected text, and 2020-01-01 is a date: put it in quotes [InvalidMetadata]",
+	}, {
+		name:  "sign of YAML for a text",
+		files: tree("project.yml", "name: a\nlicense: =\n", "main.cf", ""),
+		want:  "license: expected text, and = has a meaning of its own in YAML: put it in quotes [InvalidMetadata]",
+	}, {
+		name:  "requirement that is none",
+		files: tree("project.yml", "name: a\nrequires: [\"m ~ 1\"]\n", "main.cf", ""),
+		want: "project.yml:2:11: error: Metadata defined in project.yml is invalid: requires: requirement \"m ~ 1\": \"~ 1\" is no version constraint: " +
+			"write an operator (==, ~=, >=, <=, >, <, !=) and a version [InvalidMetadata]",
+	}, {
+		name:    "module with an operator that is none",
+		files:   tree("project.yml", manifest, "main.cf", "import m", "libs/m/module.yml", v1("m")+"freeze_operator: x\n", "libs/m/model/_init.cf", ""),
+		want:    "Failed to load module m [ModuleLoadingException]",
+		related: []string{"The module found at libs/m is not a valid V1 module", "freeze_operator: expected one of"},
+	}, {
 		name:  "empty manifest",
 		files: tree("project.yml", "", "main.cf", ""),
 		want:  "project.yml:1: error: Metadata defined in project.yml is invalid: the file is empty [InvalidMetadata]",

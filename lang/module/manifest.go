@@ -109,7 +109,7 @@ func ReadManifest(project fs.FS) (*Manifest, diag.List) {
 		DownloadPath:         d.text("downloadpath"),
 		Repos:                d.repos(),
 		InstallMode:          d.choice("install_mode", "release", "prerelease", "master"),
-		Requires:             d.list("requires"),
+		Requires:             d.requirements("requires"),
 		FreezeRecursive:      d.flag("freeze_recursive", false),
 		FreezeOperator:       d.choice("freeze_operator", "~=", "==", ">="),
 		Precedence:           d.precedence(),

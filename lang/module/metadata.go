@@ -51,8 +51,10 @@ func readV1(root fs.FS, file string) (Metadata, diag.List) {
 		Description:     d.text("description"),
 		Deprecated:      d.flag("deprecated", false),
 		CompilerVersion: d.text("compiler_version"),
-		Requires:        d.list("requires"),
+		Requires:        d.requirements("requires"),
 	}
+	d.flag("freeze_recursive", false)
+	d.choice("freeze_operator", "~=", "==", ">=")
 	if v := d.get("version"); v != nil {
 		if _, err := ParseVersion(m.Version); err != nil {
 			d.invalid(v, "version", "Version %s is not PEP440 compliant", m.Version)
