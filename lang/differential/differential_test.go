@@ -219,7 +219,12 @@ func TestRunFails(t *testing.T) {
 	if err := os.WriteFile(brief, []byte("#!/bin/sh\necho '{\"ready\": true}'\nread -r request\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	endless := filepath.Join(t.TempDir(), "endless")
+	if err := os.WriteFile(endless, []byte("#!/bin/sh\necho '{\"ready\": true}'\nread -r request\nhead -c 80000000 /dev/zero | tr '\\0' x\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ name, python, cases, want string }{
+		{"an answer that is too long", endless, "", "token too long"},
 		{"no Python", "", "", "set REFERENCE_PYTHON"},
 		{"no such Python", filepath.Join(t.TempDir(), "none"), "", "starting the reference"},
 		{"a Python without the reference", mute, "", "must be able to import inmanta"},

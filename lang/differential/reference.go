@@ -27,6 +27,8 @@ type reference struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Scanner
+	// rest is what out has not read yet.
+	rest io.Reader
 }
 
 // startReference starts the driver with a Python that can import the reference. seed goes to PYTHONHASHSEED; limit is the time
@@ -46,7 +48,7 @@ func startReference(ctx context.Context, python string, seed int, limit time.Dur
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the reference: %w", err)
 	}
-	r := &reference{cmd: cmd, in: in, out: bufio.NewScanner(out)}
+	r := &reference{cmd: cmd, in: in, out: bufio.NewScanner(out), rest: out}
 	r.out.Buffer(nil, maxLine)
 	if !r.out.Scan() || !strings.Contains(r.out.Text(), "ready") {
 		return nil, errors.Join(fmt.Errorf("starting the reference: %s did not get ready; it must be able to import inmanta "+
@@ -57,7 +59,9 @@ func startReference(ctx context.Context, python string, seed int, limit time.Dur
 
 // Close ends the driver.
 func (r *reference) Close() error {
-	if err := errors.Join(r.in.Close(), r.cmd.Wait()); err != nil {
+	err := r.in.Close()
+	_, _ = io.Copy(io.Discard, r.rest) // a driver that still writes an answer, perhaps one that was too long, can not end
+	if err = errors.Join(err, r.cmd.Wait()); err != nil {
 		return fmt.Errorf("ending the reference: %w", err)
 	}
 	return nil
