@@ -23,6 +23,7 @@ var mayImport = map[string][]string{
 	"diag":                    {},
 	"lazyregexp":              {},
 	"slab":                    {},
+	"exectest":                {},
 	"model":                   {"diag"},
 	"lang/value":              {},
 	"lang/pyre":               {"lang/value"},

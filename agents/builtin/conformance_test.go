@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/intendant/intendant/agents/builtin"
+	"github.com/intendant/intendant/exectest"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/sdk"
 	"github.com/intendant/intendant/sdk/sdktest"
@@ -155,9 +156,7 @@ func TestConformanceRun(t *testing.T) {
 // fakeProgram writes a shell script into a directory that is to be on the PATH.
 func fakeProgram(t testing.TB, dir, name, script string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	exectest.Script(t, dir, name, "#!/bin/sh\n"+script)
 }
 
 // fakeSystemd makes a systemctl that keeps the state of services as files in a directory.

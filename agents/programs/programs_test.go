@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/intendant/intendant/agents/programs"
+	"github.com/intendant/intendant/exectest"
 	"github.com/intendant/intendant/model"
 	"github.com/intendant/intendant/sdk"
 	"github.com/intendant/intendant/sdk/pipe"
@@ -175,10 +176,7 @@ func newBench(t testing.TB, mode string, change func(*programs.Config)) (*bench,
 		t.Fatal(err)
 	}
 	// The test program runs through a script, so that it lies where nobody else can write.
-	script := "#!/bin/sh\nexec '" + os.Args[0] + "'\n"
-	if err := os.WriteFile(filepath.Join(bin, "notes"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	exectest.Script(t, bin, "notes", "#!/bin/sh\nexec '"+os.Args[0]+"'\n")
 	c := programs.Config{
 		Paths: []string{bin}, Dir: filepath.Join(t.TempDir(), "work"), Pause: time.Millisecond, Grace: 100 * time.Millisecond,
 		Env: []string{"PATH=/usr/bin:/bin", dirVariable + "=" + b.dir, modeVariable + "=" + mode},

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/intendant/intendant/exectest"
 )
 
 // testLimit is the time for one model in tests; no model comes near it.
@@ -157,12 +159,8 @@ func TestMinimise(t *testing.T) {
 // echo is a reference for tests: it answers each request with the same line.
 func echo(t *testing.T, line string) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "python")
-	script := "#!/bin/sh\necho '{\"ready\": true}'\nwhile read -r request; do\n  printf '%s\\n' '" + line + "'\ndone\n"
-	if err := os.WriteFile(name, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return name
+	return exectest.Script(t, t.TempDir(), "python",
+		"#!/bin/sh\necho '{\"ready\": true}'\nwhile read -r request; do\n  printf '%s\\n' '"+line+"'\ndone\n")
 }
 
 func testConfig(t *testing.T, python string) config {
@@ -211,18 +209,10 @@ func TestRunFails(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mute := filepath.Join(t.TempDir(), "mute")
-	if err := os.WriteFile(mute, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	brief := filepath.Join(t.TempDir(), "brief")
-	if err := os.WriteFile(brief, []byte("#!/bin/sh\necho '{\"ready\": true}'\nread -r request\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	endless := filepath.Join(t.TempDir(), "endless")
-	if err := os.WriteFile(endless, []byte("#!/bin/sh\necho '{\"ready\": true}'\nread -r request\nhead -c 80000000 /dev/zero | tr '\\0' x\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	mute := exectest.Script(t, t.TempDir(), "mute", "#!/bin/sh\nexit 1\n")
+	brief := exectest.Script(t, t.TempDir(), "brief", "#!/bin/sh\necho '{\"ready\": true}'\nread -r request\n")
+	endless := exectest.Script(t, t.TempDir(), "endless",
+		"#!/bin/sh\necho '{\"ready\": true}'\nread -r request\nhead -c 80000000 /dev/zero | tr '\\0' x\n")
 	for _, c := range []struct{ name, python, cases, want string }{
 		{"an answer that is too long", endless, "", "token too long"},
 		{"no Python", "", "", "set REFERENCE_PYTHON"},

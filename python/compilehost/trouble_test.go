@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/intendant/intendant/exectest"
 	"github.com/intendant/intendant/lang"
 	"github.com/intendant/intendant/python/compilehost"
 )
@@ -196,11 +196,7 @@ func TestNoInterpreter(t *testing.T) {
 // An interpreter that is too old is told from its version, not from what breaks.
 func TestOldInterpreter(t *testing.T) {
 	t.Parallel()
-	fake := filepath.Join(t.TempDir(), "python")
-	script := "#!/bin/sh\necho 'Python 3.6 is too old: modules need Python 3.9 or later' >&2\nexit 3\n"
-	if err := os.WriteFile(fake, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fake := exectest.Script(t, t.TempDir(), "python", "#!/bin/sh\necho 'Python 3.6 is too old: modules need Python 3.9 or later' >&2\nexit 3\n")
 	compile(t, project("", "", "x = 1"), func(c *compilehost.Config, _ *lang.Options) { c.Interpreter = fake }).
 		fails(t, "PluginModuleLoadException", "Python 3.6 is too old")
 }
