@@ -37,7 +37,23 @@ func (s *State) absorb(e VersionReleased) {
 	}
 	s.version, s.trace = e.Version, e.Trace
 	s.out.processed = e.Version
+	s.recall()
 	s.requestDirty(s.newVersion())
+}
+
+// recall makes dirty again what waits for a person: a version is something that somebody did. What it mends, such as the code of a
+// handler, need not show in the attributes.
+func (s *State) recall() {
+	for _, i := range s.persons {
+		r := &s.res[i]
+		r.listed = false
+		if r.person {
+			r.quiet, r.person = false, false
+			s.refresh(i)
+			s.arm(i)
+		}
+	}
+	s.persons = s.persons[:0]
 }
 
 func (s *State) newVersion() ask {

@@ -691,11 +691,18 @@ func TestReportOnlyAndPersonAreLeftAlone(t *testing.T) {
 	if e := b.s.Explain(rid("x/broken")); e.Reasons[0].Code != engine.ReasonPerson {
 		t.Errorf("Explain = %+v, want a person", e)
 	}
-	b.release([]model.Intent{in(t, "x/other", `{}`)})
-	b.wantFlight("x/other")
-	b.ok("x/other")
+	b.wantFlight("")
 	b.command(model.CommandDeploy, nil)
 	b.wantFlight("x/broken")
+	task = b.take("x/broken")
+	r = b.result(task, model.OutcomeFailed, model.ChangeNone)
+	r.Retry = model.RetryPerson
+	b.step(engine.TaskFinished{Result: r})
+	b.wantFlight("")
+	// A new version is something that a person did, also where the attributes are the same.
+	b.release([]model.Intent{in(t, "x/other", `{}`)})
+	b.wantFlight("x/other x/broken")
+	b.ok("x/other")
 	b.ok("x/broken")
 	b.wantStatus("x/broken", model.StatusDeployed)
 }

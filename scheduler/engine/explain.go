@@ -239,7 +239,7 @@ func (s *State) explainIdle(i int32, x *model.Explanation) {
 	case st.Compliance == model.Compliant:
 		x.Summary = "It is as the model wants it."
 	case r.person:
-		x.Summary = "Its last run failed in a way that trying again does not mend: somebody must act, then ask for a deploy."
+		x.Summary = "Its last run failed in a way that trying again does not mend: somebody must act, then ask for a deploy or push."
 		add(ReasonPerson, x.Summary)
 	case st.LastOutcome == model.OutcomeNonCompliant:
 		x.Summary = "It differs from the model and is only reported on."

@@ -331,6 +331,10 @@ func (s *State) apply(i int32, u run) {
 		st.Failures++
 	}
 	r.person = fresh && u.res.Retry == model.RetryPerson && !compliant
+	if r.person && !r.listed {
+		r.listed = true
+		s.persons = append(s.persons, i)
+	}
 	r.quiet = r.person || fresh && u.res.Outcome == model.OutcomeNonCompliant
 	r.retryAt = 0
 	s.comply(i)

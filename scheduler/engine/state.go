@@ -48,6 +48,8 @@ type State struct {
 
 	// dirty lists the dirty resources; resource.dirtyAt is the index in it, plus one.
 	dirty []int32
+	// persons lists the resources that wait for a person, and some that did.
+	persons []int32
 
 	resTimers   timers
 	taskTimers  timers
@@ -146,6 +148,8 @@ type resource struct {
 	// quiet because a person must act.
 	quiet  bool
 	person bool
+	// listed is true while the resource is in State.persons.
+	listed bool
 	// event is true while an event of a requirement has not been handled by a run.
 	event bool
 	// retryAt is the time, in nanoseconds, of a try that does not depend on intervals, 0 when there is none.
