@@ -43,12 +43,70 @@ type measurement struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx)
+	var err error
+	if len(os.Args) > 1 && chores[os.Args[1]] != nil {
+		err = chores[os.Args[1]](os.Args[2:])
+	} else {
+		err = run(ctx)
+	}
 	stop()
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "versus:", err)
 		os.Exit(1)
 	}
+}
+
+// chores are what this program does in processes of their own, by the name that is their first argument. Linux counts to the peak of a
+// process that of the one that started it (setup_new_exec), so the one that measures must stay small.
+var chores = map[string]func(args []string) error{
+	"write": write,
+	"count": count,
+}
+
+// chore runs one of them, and returns what it prints.
+func chore(ctx context.Context, args ...string) ([]byte, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	out, _, err := output(exec.CommandContext(ctx, self, args...))
+	return out, err
+}
+
+// write writes a model: its kind, the number of instances, the directory.
+func write(args []string) error {
+	if len(args) != 3 {
+		return errors.New("a kind, a number of instances and a directory are needed")
+	}
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return fmt.Errorf("the number of instances: %w", err)
+	}
+	for _, s := range langtest.Shapes() {
+		if s.Name == args[0] {
+			return os.CopyFS(args[2], s.Project(n))
+		}
+	}
+	return fmt.Errorf("there is no kind of model %q", args[0])
+}
+
+// count prints the number of instances of a compile's result, a file.
+func count(args []string) error {
+	if len(args) != 1 {
+		return errors.New("a file is needed")
+	}
+	text, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	var r struct {
+		Stats struct{ Instances int }
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return err
+	}
+	_, err = fmt.Println(r.Stats.Instances)
+	return err
 }
 
 func run(ctx context.Context) error {
@@ -106,7 +164,7 @@ const large = 10_000
 // row compares both on one model.
 func (v *versus) row(ctx context.Context, s langtest.Shape, n, runs int) error {
 	dir := filepath.Join(v.dir, fmt.Sprintf("%s-%d", s.Name, n))
-	if err := os.CopyFS(dir, s.Project(n)); err != nil {
+	if _, err := chore(ctx, "write", s.Name, strconv.Itoa(n), dir); err != nil {
 		return fmt.Errorf("writing the model: %w", err)
 	}
 	theirRuns := runs
@@ -173,18 +231,16 @@ func (v *versus) ours(ctx context.Context, dir string) (measurement, error) {
 	if err != nil {
 		return measurement{}, err
 	}
-	text, err := os.ReadFile(result)
+	counted, err := chore(ctx, "count", result)
 	if err != nil {
 		return measurement{}, fmt.Errorf("reading the result: %w", err)
 	}
-	var r struct {
-		Stats struct{ Instances int }
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
+	instances, err := strconv.Atoi(string(bytes.TrimSpace(counted)))
+	if err != nil {
 		return measurement{}, fmt.Errorf("reading the result: %w", err)
 	}
 	whole := state.UserTime() + state.SystemTime()
-	m := measurement{Whole: whole, Compile: max(whole-v.started, time.Microsecond), Instances: r.Stats.Instances}
+	m := measurement{Whole: whole, Compile: max(whole-v.started, time.Microsecond), Instances: instances}
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
 		m.Peak = usage.Maxrss
 	}
