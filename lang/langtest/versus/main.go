@@ -105,7 +105,7 @@ func count(args []string) error {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return err
 	}
-	_, err = fmt.Println(r.Stats.Instances)
+	_, err = fmt.Fprintln(os.Stdout, r.Stats.Instances)
 	return err
 }
 
