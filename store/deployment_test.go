@@ -521,6 +521,22 @@ func TestJourney(t *testing.T) {
 		t.Errorf("journey = %+v, want two waiting", j)
 	}
 	lease, _ := acquire(t, s, env, "x", later)
+	failed := progress(env, intents[:1])
+	failed.States[0].Compliance, failed.States[0].LastRun, failed.States[0].LastOutcome = model.NonCompliant, model.RunFailed, model.OutcomeFailed
+	failed.Processed, failed.Finished = 0, nil
+	if err := s.SaveProgress(t.Context(), lease, failed); err != nil {
+		t.Fatal(err)
+	}
+	if j := journey(model.JourneyDeploying); j.Waiting != 2 || j.Failed != 0 {
+		t.Errorf("journey = %+v, want what failed before to wait for the scheduler", j)
+	}
+	failed.Processed = 1
+	if err := s.SaveProgress(t.Context(), lease, failed); err != nil {
+		t.Fatal(err)
+	}
+	if j := journey(model.JourneyDeploying); j.Waiting != 1 || j.Failed != 1 {
+		t.Errorf("journey = %+v, want one that failed", j)
+	}
 	if err := s.SaveProgress(t.Context(), lease, progress(env, intents)); err != nil {
 		t.Fatal(err)
 	}

@@ -233,20 +233,24 @@ func (s *Store) Journeys(ctx context.Context, env model.EnvironmentID, before ti
 		if err != nil {
 			return err
 		}
+		processed, err := tx.GetProcessed(ctx, env.UUID)
+		if err != nil {
+			return err
+		}
 		summary, err := deploySummary(ctx, tx.Queries, env)
 		if err != nil {
 			return err
 		}
 		out = make([]model.Journey, len(rows))
 		for i, r := range rows {
-			out[i] = journeyOf(env, r, newest, summary)
+			out[i] = journeyOf(env, r, newest, processed, summary)
 		}
 		return nil
 	})
 	return out, err
 }
 
-func journeyOf(env model.EnvironmentID, r sqlgen.ListJourneysRow, newest int32, summary model.DeploySummary) model.Journey {
+func journeyOf(env model.EnvironmentID, r sqlgen.ListJourneysRow, newest, processed int32, summary model.DeploySummary) model.Journey {
 	j := model.Journey{
 		Environment: env,
 		Revision: model.Revision{
@@ -266,13 +270,13 @@ func journeyOf(env model.EnvironmentID, r sqlgen.ListJourneysRow, newest int32, 
 	case model.CompileFailed, model.CompileCancelled:
 		j.Phase = model.JourneyFailed
 	case model.CompileSucceeded, model.CompileMerged:
-		followVersion(&j, r.Version, newest, summary)
+		followVersion(&j, r.Version, newest, processed, summary)
 	}
 	return j
 }
 
 // followVersion fills in what became of the version that a compile made.
-func followVersion(j *model.Journey, version, newest int32, summary model.DeploySummary) {
+func followVersion(j *model.Journey, version, newest, processed int32, summary model.DeploySummary) {
 	switch {
 	case version == 0:
 		// A compile that was only to check has arrived.
@@ -299,6 +303,10 @@ func followVersion(j *model.Journey, version, newest int32, summary model.Deploy
 		case model.StatusAvailable, model.StatusDeploying, model.StatusOrphaned:
 			j.Waiting += n
 		}
+	}
+	if processed < newest {
+		// What failed did so before this version, with which the scheduler is about to try it again.
+		j.Waiting, j.Failed = j.Waiting+j.Failed, 0
 	}
 	j.Total = summary.Total
 	j.Phase = model.JourneyDeploying
