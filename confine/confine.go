@@ -95,8 +95,8 @@ func (w *Watch) Peak() int64 { return w.peak.Load() }
 // which the kernel can take back, do not count.
 func Resident(pid int) int64 {
 	total := residentOne(pid)
-	for _, child := range children(pid) {
-		total += Resident(child)
+	for _, p := range descendants(pid) {
+		total += residentOne(p)
 	}
 	return total
 }

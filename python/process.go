@@ -169,9 +169,8 @@ func (c *call) take() (pipe.Frame, bool) {
 	return f, true
 }
 
-// Start runs a process and returns when it has greeted. The process lives until [Process.Close], until ctx is done, or until
-// this program dies.
-func Start(ctx context.Context, cfg Config) (*Process, error) {
+// newProcess is a process that does not run yet, with the defaults of the configuration filled in.
+func newProcess(cfg Config) *Process {
 	if cfg.MaxFrame <= 0 {
 		cfg.MaxFrame = DefaultMaxFrame
 	}
@@ -182,6 +181,13 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 		cfg: cfg, calls: map[uint64]*call{}, handlers: map[string]Handler{}, done: make(chan struct{}), exited: make(chan struct{}),
 	}
 	maps.Copy(p.handlers, cfg.Handlers)
+	return p
+}
+
+// Start runs a process and returns when it has greeted. The process lives until [Process.Close], until ctx is done, or until
+// this program dies.
+func Start(ctx context.Context, cfg Config) (*Process, error) {
+	p := newProcess(cfg)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting Python: %w", err)
 	}
@@ -201,17 +207,8 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 // it, out comes from it. [Process.Close] closes them and leaves the process alone. Of the configuration only what concerns frames
 // has a meaning.
 func Attach(ctx context.Context, in, out *os.File, cfg Config) (*Process, error) {
-	if cfg.MaxFrame <= 0 {
-		cfg.MaxFrame = DefaultMaxFrame
-	}
-	if cfg.StartTimeout <= 0 {
-		cfg.StartTimeout = DefaultStartTimeout
-	}
-	p := &Process{
-		cfg: cfg, calls: map[uint64]*call{}, handlers: map[string]Handler{}, done: make(chan struct{}), exited: make(chan struct{}),
-		in: in, out: out,
-	}
-	maps.Copy(p.handlers, cfg.Handlers)
+	p := newProcess(cfg)
+	p.in, p.out = in, out
 	close(p.exited) // it is not ours to wait for
 	p.ctx, p.cancel = context.WithCancel(ctx)
 	context.AfterFunc(p.ctx, p.kill)

@@ -23,9 +23,6 @@ import (
 	"github.com/intendant/intendant/python/venv"
 )
 
-// installModes say which versions of modules in repositories count.
-var installModes = []string{"release", "prerelease", "master"}
-
 // imported are the modules that a module under test imports and that do not come with the program.
 type imported struct {
 	// trees are those from repositories.
@@ -38,8 +35,8 @@ type imported struct {
 // the package index.
 func (f *testFlags) fetchImports(ctx context.Context, c *config.Config, root fs.FS, about module.Description, stderr io.Writer) (imported, error) {
 	var out imported
-	if !slices.Contains(installModes, f.installMode) {
-		return out, &exitError{code: exitUsage, err: fmt.Errorf("--install-mode is %s, and can be %s", f.installMode, strings.Join(installModes, ", "))}
+	if !slices.Contains(module.InstallModes, f.installMode) {
+		return out, &exitError{code: exitUsage, err: fmt.Errorf("--install-mode is %s, and can be %s", f.installMode, strings.Join(module.InstallModes, ", "))}
 	}
 	dir, err := os.MkdirTemp("", "intendant-test-")
 	if err != nil {

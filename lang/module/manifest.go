@@ -30,7 +30,7 @@ type Manifest struct {
 	DownloadPath string
 	// Repos are the places from which modules are fetched.
 	Repos []Repo
-	// InstallMode is release, prerelease or master.
+	// InstallMode is one of [InstallModes].
 	InstallMode string
 	// Requires are version constraints on modules, such as std>=8,<9.
 	Requires []string
@@ -108,7 +108,7 @@ func ReadManifest(project fs.FS) (*Manifest, diag.List) {
 		ModulePath:           d.list("modulepath"),
 		DownloadPath:         d.text("downloadpath"),
 		Repos:                d.repos(),
-		InstallMode:          d.choice("install_mode", "release", "prerelease", "master"),
+		InstallMode:          d.choice("install_mode", InstallModes...),
 		Requires:             d.requirements("requires"),
 		FreezeRecursive:      d.flag("freeze_recursive", false),
 		FreezeOperator:       d.choice("freeze_operator", "~=", "==", ">="),
@@ -125,6 +125,9 @@ func ReadManifest(project fs.FS) (*Manifest, diag.List) {
 	}
 	return m, *d.faults
 }
+
+// InstallModes say which versions of modules in repositories count; the first is the default.
+var InstallModes = []string{"release", "prerelease", "master"}
 
 // manifestKeys are the keys of project.yml, with those that other tools know.
 var manifestKeys = []string{

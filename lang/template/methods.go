@@ -669,33 +669,11 @@ func pairs(d any) []any {
 	for i, k := range keys {
 		v := vals[i]
 		if inner, ok := v.(value.Value); ok && model {
-			v = bare(inner)
+			v = native(inner, bareNull{})
 		}
 		out[i] = &tuple{[]any{k, v}}
 	}
 	return out
-}
-
-// bare is a value of the model as an object of the template's own.
-func bare(v value.Value) any {
-	switch x := v.(type) {
-	case value.Null:
-		return bareNull{}
-	case *value.List:
-		l := &list{items: make([]any, len(x.Items))}
-		for i, item := range x.Items {
-			l.items[i] = bare(item)
-		}
-		return l
-	case *value.Dict:
-		d := newDict()
-		for i := range x.Len() {
-			k, item := x.At(i)
-			d.set(value.String(k), bare(item))
-		}
-		return d
-	}
-	return v
 }
 
 // bareNull is null where it is not a view: it is neither none nor false.

@@ -90,7 +90,7 @@ func (e *Engine) RenderText(name string, o Options) (string, error) {
 	if o.Variables != nil {
 		for i := range o.Variables.Len() {
 			k, v := o.Variables.At(i)
-			outer[k] = native(v)
+			outer[k] = native(v, value.Null{})
 		}
 	}
 	return r.render(name, &context{outer: outer}, o.AutoEscape)
@@ -349,20 +349,22 @@ func (r *renderer) locate(e *Error, name string) {
 	}
 }
 
-// native makes the template's own objects of a value.
-func native(v value.Value) any {
+// native makes the template's own objects of a value; null is what stands for null in them.
+func native(v value.Value, null any) any {
 	switch x := v.(type) {
+	case value.Null:
+		return null
 	case *value.List:
 		l := &list{items: make([]any, len(x.Items))}
 		for i, item := range x.Items {
-			l.items[i] = native(item)
+			l.items[i] = native(item, null)
 		}
 		return l
 	case *value.Dict:
 		d := newDict()
 		for i := range x.Len() {
 			k, item := x.At(i)
-			d.set(value.String(k), native(item))
+			d.set(value.String(k), native(item, null))
 		}
 		return d
 	}
